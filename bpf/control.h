@@ -72,11 +72,10 @@ static __noinline int apply_control(__u32 tgid, __u32 kind)
 {
 	__u32 *flags = bpf_map_lookup_elem(&traced, &tgid);
 	__u32 old, new;
-	int i;
 
 	if (!flags || kind < RECORD_PAUSE || kind > RECORD_STOP || kind == RECORD_DUMP)
 		return 0;
-	for (i = 0; i < CONTROL_ATTEMPTS; i++) {
+	for (int i = 0; i < CONTROL_ATTEMPTS; i++) {
 		old = *(volatile __u32 *)flags;
 		new = old &TRACED_KEPT;
 		new |= *(volatile __u32 *)&pause_order & ~((1u << TRACED_ORDER_SHIFT) - 1);

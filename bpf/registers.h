@@ -72,10 +72,9 @@ static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 	to[15] = ctx->r15;
 #else
 	struct user_pt_regs *r = (struct user_pt_regs *)ctx;
-	int i;
 
 #pragma unroll
-	for (i = 0; i < 31; i++)
+	for (int i = 0; i < 31; i++)
 		to[i] = r->regs[i];
 	to[31] = r->sp;
 #endif

@@ -33,14 +33,12 @@ static const struct verb verbs[] = {
 
 static void usage(FILE *out)
 {
-	unsigned i;
-
 	fputs("Usage: proftrace [record] [OPTION...] -p PID[,PID...]\n"
 	      "       proftrace [record] [OPTION...] -n NAME\n"
 	      "       proftrace [record] [OPTION...] -- COMMAND [ARG...]\n"
 	      "       proftrace VERB [OPTION...]\n\n",
 	      out);
-	for (i = 0; verbs[i].name; i++)
+	for (unsigned i = 0; verbs[i].name; i++)
 		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].does);
 	fputs("\nSee `proftrace VERB --help` and man proftrace.\n", out);
 }
@@ -63,7 +61,6 @@ static int host_plugin(const char *socket)
 int main(int argc, char **argv)
 {
 	static char program[] = "proftrace";
-	unsigned i;
 
 	if (argc == 2 && !strcmp(argv[0], PLUGIN_HOST_NAME))
 		return host_plugin(argv[1]);
@@ -81,7 +78,7 @@ int main(int argc, char **argv)
 		return cmd_version();
 	if (!strcmp(argv[1], "--complete"))
 		return cmd_complete(verbs, argc - 2, argv + 2);
-	for (i = 0; verbs[i].name; i++) {
+	for (unsigned i = 0; verbs[i].name; i++) {
 		static char name[32];
 
 		if (strcmp(argv[1], verbs[i].name))

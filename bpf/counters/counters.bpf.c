@@ -31,7 +31,6 @@ static __always_inline struct record *reading_reserve(__u64 pid_tgid)
 {
 	struct record *r = record_reserve(sizeof(*r) + counter_values() * sizeof(__u64));
 	__u64 *end;
-	__u32 i;
 
 	if (!r) {
 		account_add(ACCOUNT_READINGS);
@@ -40,7 +39,7 @@ static __always_inline struct record *reading_reserve(__u64 pid_tgid)
 	init_record_head(r, RECORD_READING, pid_tgid >> 32, (__u32)pid_tgid);
 	r->flags = RECORD_COUNTERS;
 	end = (__u64 *)(r + 1);
-	for (i = 0; i < MAX_COUNTERS * COUNTER_PARTS && i < counter_values(); i++)
+	for (__u32 i = 0; i < MAX_COUNTERS * COUNTER_PARTS && i < counter_values(); i++)
 		end[i] = 0;
 	return r;
 }

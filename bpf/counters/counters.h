@@ -86,9 +86,8 @@ static __always_inline void set_counter_start(struct thread_state *st, __u32 i,
 static __always_inline void counters_switch_out(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
-	__u32 i;
 
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+	for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		if (counter_sources[i] != COUNTER_PERF)
 			continue;
 		if (read_event(i, &now))
@@ -106,9 +105,8 @@ static __always_inline void counters_switch_out(struct thread_state *st)
 static __always_inline void counters_switch_in(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
-	__u32 i;
 
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+	for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		if (counter_sources[i] != COUNTER_PERF)
 			continue;
 		if (read_event(i, &now))
@@ -125,14 +123,14 @@ static __always_inline void counters_switch_in(struct thread_state *st)
 __noinline int start_counting(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
-	__u32 i, attempt, switches;
+	__u32 attempt, switches;
 
 	if (!st)
 		return 0;
 	ONCE(st->counting) = COUNTING_BEGINS;
 	for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
 		switches = ONCE(st->switches);
-		for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 			if (counter_sources[i] != COUNTER_PERF)
 				continue;
 			if (read_event(i, &now))
@@ -163,16 +161,16 @@ static __always_inline __u64 counter_total(const struct thread_state *st, enum c
 __noinline int read_perf_account(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
-	__u32 i, attempt, switches;
+	__u32 switches;
 	__u64 value;
 
 	if (!st)
 		return 0;
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+	for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		if (counter_sources[i] != COUNTER_PERF)
 			continue;
 		st->values[PART_VALUE][i] = COUNTER_UNKNOWN;
-		for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
+		for (__u32 attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
 			long error;
 
 			switches = ONCE(st->switches);
@@ -213,13 +211,12 @@ static __always_inline void read_perf_counters(struct thread_state *st)
 static __always_inline bool store_perf_counters(struct thread_state *st, __u64 *end)
 {
 	struct bpf_perf_event_value now;
-	__u32 i;
 
 	if (ONCE(st->counting) == COUNTING_BEGINS)
 		return false;
 	if (st->counting == COUNTING_NOT)
 		start_counting(st);
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+	for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		if (counter_sources[i] != COUNTER_PERF)
 			continue;
 		end[i] = COUNTER_UNKNOWN;
@@ -329,9 +326,7 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts,
 static __always_inline void read_task_counters(struct task_struct *task, __u64 *values, __u64 ts,
 					       const struct clock_state *before)
 {
-	__u32 i;
-
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+	for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		switch (counter_sources[i]) {
 		case COUNTER_TASK_CLOCK:
 			values[i] = task_clock(task, ts, before);
@@ -358,9 +353,7 @@ static __always_inline void read_task_counters(struct task_struct *task, __u64 *
 /* Copies the values to the end of a record, which is aligned. */
 static __always_inline void store_counters(const struct thread_state *st, __u64 *end)
 {
-	__u32 i;
-
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+	for (__u32 i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		bool turns = counter_sources[i] == COUNTER_PERF;
 
 		end[i] = st->values[PART_VALUE][i];

@@ -79,11 +79,10 @@ static __always_inline void guard_end(const struct task_struct *task, __u8 guard
 __noinline int forget_off_levels(struct thread_state *st)
 {
 	__u64 off, forgotten = 0;
-	int i;
 
 	if (!st)
 		return 0;
-	for (i = 0; i < MAX_NESTING; i++) {
+	for (int i = 0; i < MAX_NESTING; i++) {
 		off = guard_is_switched_off(st->guard[i]);
 		st->token[i] &= off - 1;
 		forgotten |= off << i;

@@ -149,14 +149,13 @@ typedef bool (*emitter)(struct pt_regs *ctx, struct thread_state *st, struct mar
 static __always_inline bool mark_stack_is_wanted(const struct mark *m)
 {
 	__u64 key = stack_key(m->site, m->name);
-	__u32 i;
 
 	if (m->kind != RECORD_BEGIN && m->kind != RECORD_INSTANT)
 		return false;
 	/* It is of another mark, or was somewhere else at another time. */
 	if (META_OBJECT(m->meta) >> 4 >= META_CLASS_SPLIT)
 		return false;
-	for (i = 0; i < STACK_UNWANTED_ON; i++) {
+	for (__u32 i = 0; i < STACK_UNWANTED_ON; i++) {
 		if (stack_unwanted[stack_place(key, i)] == key)
 			return false;
 	}

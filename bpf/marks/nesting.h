@@ -52,11 +52,10 @@ static __always_inline int open_slice(struct thread_state *st, __u64 token, bool
 __noinline int find_token(struct thread_state *st, __u64 token, __u64 levels)
 {
 	__u64 barrier_from = token < PLAIN_TOKENS ? PLAIN_TOKENS : ~0ull;
-	int i;
 
 	if (!st)
 		return -1;
-	for (i = MAX_NESTING - 1; i >= 0; i--) {
+	for (int i = MAX_NESTING - 1; i >= 0; i--) {
 		if (!(levels >> i & 1))
 			continue;
 		if (st->token[i] == token)

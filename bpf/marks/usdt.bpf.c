@@ -103,7 +103,6 @@ static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct string_record *s;
 	__u32 offset = 0, n;
-	int i;
 
 	if (!m || !m->spec || !st)
 		return false;
@@ -111,7 +110,7 @@ static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m
 	if (!s)
 		return false;
 	n = count_args(m->meta);
-	for (i = 0; i < MAX_ARGS; i++) {
+	for (int i = 0; i < MAX_ARGS; i++) {
 		__u64 value;
 
 		if (i >= n)
@@ -137,11 +136,10 @@ static __always_inline bool emit_usdt_full(struct thread_state *st, struct mark 
 {
 	struct record_full *r = reserve_mark(sizeof(*r), counted);
 	__u32 n = count_args(m->meta);
-	int i;
 
 	if (!r)
 		return false;
-	for (i = 0; i < MAX_ARGS; i++)
+	for (int i = 0; i < MAX_ARGS; i++)
 		r->args.values[i] = i < n ? read_usdt_value(st, m, i) : 0;
 	r->args.keys = NAME_NONE;
 	r->args.name_length = 0;
@@ -381,12 +379,11 @@ int usdt(struct pt_regs *ctx)
 {
 	__u64 pid_tgid;
 	struct thread_state *st = current_thread_state(&pid_tgid);
-	int i;
 
 	if (!st)
 		return 0;
 	stay_on_thread_stack(ctx);
-	for (i = 0; i < MAX_NESTING; i++) {
+	for (int i = 0; i < MAX_NESTING; i++) {
 		if (!handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid))
 			break;
 	}

@@ -263,9 +263,8 @@ static long target_path_step(__u32 i, struct target_path *p)
 static __noinline int target_path_matches(__u64 path)
 {
 	struct target_path p = { .at = path };
-	__u32 i;
 
-	for (i = 0; i < TARGET_GLOBS; i++) {
+	for (__u32 i = 0; i < TARGET_GLOBS; i++) {
 		if (i >= target_filter.n_globs)
 			break;
 		p.glob = i;

@@ -49,9 +49,7 @@ static long target_match_step(__u32 i, struct target_match *m)
 /* Whether the text of `m` matches a glob of this kind. */
 static __noinline bool target_match_text(struct target_match *m, __u32 kind)
 {
-	__u32 i;
-
-	for (i = 0; i < TARGET_GLOBS; i++) {
+	for (__u32 i = 0; i < TARGET_GLOBS; i++) {
 		const volatile struct target_glob *glob = &target_filter.globs[i];
 
 		if (i >= target_filter.n_globs)
@@ -150,9 +148,7 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 /* The current task. */
 static __always_inline bool target_in_cgroup(void)
 {
-	__u32 i;
-
-	for (i = 0; i < TARGET_CGROUPS; i++) {
+	for (__u32 i = 0; i < TARGET_CGROUPS; i++) {
 		if (i < target_filter.n_cgroups &&
 		    bpf_get_current_ancestor_cgroup_id(target_filter.cgroups[i].level) ==
 			    target_filter.cgroups[i].id)

@@ -169,7 +169,6 @@ static __always_inline __u32 walk_python(struct record_stack *r, struct python_w
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct python_setup *setup = bpf_map_lookup_elem(&python_setups, &number);
-	int i;
 
 	if (!setup || !setup->runtime)
 		return 0;
@@ -184,7 +183,7 @@ static __always_inline __u32 walk_python(struct record_stack *r, struct python_w
 	if (w->setup.frame_in != PYTHON_NOWHERE)
 		w->frame = python_read(w->frame + w->setup.frame_in);
 	/* Frames that only mark an entry are not counted, and there is at most one for each other one. */
-	for (i = 0; i <= 2 * PYTHON_FRAMES; i++) {
+	for (int i = 0; i <= 2 * PYTHON_FRAMES; i++) {
 		if (python_step(r, w))
 			break;
 	}

@@ -74,9 +74,9 @@ struct unwind_walk {
 static __always_inline struct unwind_process *unwind_process_of(__u32 tgid)
 {
 	struct unwind_process *p;
-	__u32 i, slot;
+	__u32 slot;
 
-	for (i = 0; i < UNWIND_PROCESSES_ON; i++) {
+	for (__u32 i = 0; i < UNWIND_PROCESSES_ON; i++) {
 		slot = (UNWIND_PROCESS_PLACE(tgid) + i) & (UNWIND_PROCESSES - 1);
 		p = bpf_map_lookup_elem(&unwind_processes, &slot);
 		if (p && p->tgid == tgid)
@@ -128,14 +128,13 @@ __noinline __u32 unwind_find_range(struct unwind_walk *w, __u64 address)
 	struct unwind_range *range;
 	__u32 first, n, step;
 	__u64 low = 0; /* so many begin at the address or before it */
-	int i;
 
 	if (!w)
 		return 0;
 	first = w->first;
 	n = w->n_ranges;
 	step = first_step(n);
-	for (i = 0; i < UNWIND_RANGES_STEPS; i++) {
+	for (int i = 0; i < UNWIND_RANGES_STEPS; i++) {
 		if (!step)
 			break;
 		range = unwind_range_at(first + low + step);
@@ -155,10 +154,9 @@ __noinline __u32 unwind_find_rule(__u32 first, __u32 n, __u32 place)
 	struct unwind_rows_value *value;
 	__u32 key, step, number;
 	__u64 low = 0;
-	int i;
 
 	step = first_step(n);
-	for (i = 0; i < UNWIND_ROWS_STEPS; i++) {
+	for (int i = 0; i < UNWIND_ROWS_STEPS; i++) {
 		if (!step)
 			break;
 		number = first + low + step - 1;

@@ -73,11 +73,10 @@ static __always_inline __u64 strip_signature(const struct unwind_walk *w, __u64 
 static __always_inline bool restore_signal_registers(struct unwind_walk *w, __u64 from)
 {
 	__u64 saved[SIGNAL_REGISTERS];
-	int i;
 
 	if (bpf_probe_read_user(saved, sizeof(saved), (void *)from))
 		return false;
-	for (i = 0; i < 8; i++)
+	for (int i = 0; i < 8; i++)
 		w->registers[8 + i] = saved[i];
 	w->registers[7] = saved[8];
 	w->registers[6] = saved[9];

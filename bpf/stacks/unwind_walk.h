@@ -264,12 +264,10 @@ static __always_inline bool ranges_are_current(const struct unwind_walk *w)
  */
 __noinline int unwind_stack(struct stack_work *s, __u32 tgid)
 {
-	int i;
-
 	if (!s || !(find_process(&s->walk, tgid) || find_parent(&s->walk)) ||
 	    !ranges_are_current(&s->walk))
 		return 0;
-	for (i = 0; i <= STACK_FRAMES; i++) {
+	for (int i = 0; i <= STACK_FRAMES; i++) {
 		if (unwind_frame(s))
 			break;
 	}

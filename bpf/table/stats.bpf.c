@@ -113,11 +113,9 @@ static __always_inline void add_row_times(struct table_row *row, __u32 index, __
  */
 __noinline int add_to_parent(struct table_thread *t, __u64 levels, __u64 duration)
 {
-	int i;
-
 	if (!t)
 		return 0;
-	for (i = MAX_NESTING - 1; i >= 0; i--) {
+	for (int i = MAX_NESTING - 1; i >= 0; i--) {
 		if (levels >> i & 1 && t->levels[i].row) {
 			t->levels[i].children += duration;
 			return 0;
@@ -150,14 +148,13 @@ __noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
 {
 	__u64 levels;
 	__u32 outermost;
-	int i;
 
 	if (!t)
 		return 0;
 	levels = levels_below(t->depth) & ~levels_below(to);
 	t->depth = to;
 	t->outermost = MAX_NESTING;
-	for (i = MAX_NESTING - 1; i >= 0; i--) {
+	for (int i = MAX_NESTING - 1; i >= 0; i--) {
 		if (levels >> i & 1)
 			drop_level(t, i);
 	}
@@ -315,11 +312,9 @@ static __noinline int add_step(struct table_thread *t, const struct mark *m, __u
 /* Stores the name that the program gives its thread. */
 __noinline int set_table_thread_name(struct table_thread *t)
 {
-	int i;
-
 	if (!t)
 		return 0;
-	for (i = 0; i < MAX_NAME / 8; i++)
+	for (int i = 0; i < MAX_NAME / 8; i++)
 		((__u64 *)t->name)[i] = t->bytes[i];
 	t->name_length = t->length;
 	t->marks++;

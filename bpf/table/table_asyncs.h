@@ -52,9 +52,7 @@ static __always_inline __u32 second_far_bundle(__u64 key)
 static __always_inline bool bundle_insert(struct table_bundle *b, const struct table_thread *t,
 					  __u64 key)
 {
-	int i;
-
-	for (i = 0; i < TABLE_BUNDLE; i++) {
+	for (int i = 0; i < TABLE_BUNDLE; i++) {
 		struct table_async *a = &b->asyncs[i];
 
 		if (b->keys[i] || __sync_val_compare_and_swap(&b->keys[i], 0, TABLE_ASYNC_BUSY))
@@ -108,9 +106,7 @@ __noinline int begin_async(struct table_thread *t, __u64 key, __u32 far)
 static __always_inline __u64 *bundle_find(struct table_bundle *b, __u64 key, bool first,
 					  __u64 *found, __u64 *begin)
 {
-	int i;
-
-	for (i = 0; i < TABLE_BUNDLE; i++) {
+	for (int i = 0; i < TABLE_BUNDLE; i++) {
 		if (b->keys[i] != key || (found && (b->begins[i] < *begin) != first))
 			continue;
 		*begin = b->begins[i];

@@ -58,9 +58,7 @@ static __always_inline __u64 hash_mix(__u64 a, __u64 b)
 /* Allocates a slot and returns its number + 1, or 0 if there is none. */
 static __always_inline __u32 allocate_table_place(void)
 {
-	int attempt;
-
-	for (attempt = 0; attempt < TABLE_PROBES; attempt++) {
+	for (int attempt = 0; attempt < TABLE_PROBES; attempt++) {
 		__u32 head = *(volatile __u32 *)&table_free_head, place;
 
 		if (head == *(volatile __u32 *)&table_free_tail)
@@ -120,7 +118,6 @@ __noinline int read_name_string(struct table_thread *t, __u64 address, __u32 is_
 {
 	__u64 *to, hash;
 	long n;
-	int i;
 
 	if (!t)
 		return -1;
@@ -135,7 +132,7 @@ __noinline int read_name_string(struct table_thread *t, __u64 address, __u32 is_
 		t->what |= TABLE_CUT;
 	}
 	hash = t->text;
-	for (i = 0; i < MAX_NAME / 8; i++) {
+	for (int i = 0; i < MAX_NAME / 8; i++) {
 		__u32 left = n - 8 * i;
 
 		if (8 * i >= n)
@@ -210,12 +207,12 @@ static __always_inline bool row_matches(const struct table_row *row, const struc
  */
 __noinline int find_same_text(struct table_thread *t)
 {
-	__u32 index, i;
+	__u32 index;
 
 	if (!t)
 		return 0;
 	index = t->chains[t->text & (TABLE_CHAINS - 1)];
-	for (i = 0; i < 256; i++) {
+	for (__u32 i = 0; i < 256; i++) {
 		struct table_row *row = row_at(index);
 
 		if (!index || !row)
@@ -232,7 +229,6 @@ __noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
 	struct table_row *row = row_at(index);
 	struct table_page *page = page_at(index);
 	__u32 *chain;
-	int i;
 
 	if (!t || !row || !page)
 		return 0;
@@ -247,9 +243,9 @@ __noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
 	row->categories = t->categories_distance;
 	row->resets = table_resets - 1;
 	row->next = *chain;
-	for (i = 0; i < MAX_NAME / 8; i++)
+	for (int i = 0; i < MAX_NAME / 8; i++)
 		((__u64 *)page->name)[i] = t->bytes[i];
-	for (i = 0; t->more_length && i < MAX_NAME / 8; i++)
+	for (int i = 0; t->more_length && i < MAX_NAME / 8; i++)
 		((__u64 *)page->more)[i] = t->more[i];
 	*chain = index;
 	__sync_lock_test_and_set(&row->target, target);
@@ -262,12 +258,12 @@ __noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
  */
 __noinline int find_or_add_row(struct table_thread *t, __u64 address)
 {
-	__u32 hash, i, target;
+	__u32 hash, target;
 
 	if (!t)
 		return 0;
 	hash = row_hash(t);
-	for (i = 0; i < TABLE_PROBES; i++) {
+	for (__u32 i = 0; i < TABLE_PROBES; i++) {
 		struct table_row *row = row_at(TABLE_FIRST_ROW + ((hash + i) & table_mask));
 
 		if (!row)
@@ -278,7 +274,7 @@ __noinline int find_or_add_row(struct table_thread *t, __u64 address)
 	if (!(t->what & TABLE_DYNAMIC))
 		read_mark_text(t, address);
 	target = other_row(t->kind) == TABLE_OTHER_COUNTERS ? 0 : find_same_text(t);
-	for (i = 0; i < TABLE_PROBES; i++) {
+	for (__u32 i = 0; i < TABLE_PROBES; i++) {
 		__u32 index = TABLE_FIRST_ROW + ((hash + i) & table_mask);
 		struct table_row *row = row_at(index);
 

@@ -103,9 +103,8 @@ static bool any_category_matches(const char *glob, const char *list)
 bool globs_select(const char *const *globs, unsigned n, const char *text, bool is_list)
 {
 	bool included = true, found = false;
-	unsigned i;
 
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		bool excludes = globs[i][0] == '!';
 		const char *glob = globs[i] + excludes;
 		bool matches = is_list ? any_category_matches(glob, text) : !fnmatch(glob, text, 0);

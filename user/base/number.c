@@ -45,11 +45,10 @@ static bool parse_digits(const char *text, size_t length, uint64_t *ret_value)
 static bool parse_long_double(const char *text, size_t length, long double *ret_value)
 {
 	char copy[LONGEST + 1], *end;
-	size_t i;
 
 	if (!length || length > LONGEST)
 		return false;
-	for (i = 0; i < length; i++) { /* strtold() accepts more than the numbers of JSON */
+	for (size_t i = 0; i < length; i++) { /* strtold() accepts more than the numbers of JSON */
 		if (!isdigit((unsigned char)text[i]) && !memchr("+-.eE", text[i], 5))
 			return false;
 	}
@@ -203,13 +202,12 @@ bool number_microseconds(const char *text, size_t length, int64_t *ret_ns)
 bool number_id(const char *text, size_t length, uint64_t *ret_id)
 {
 	uint64_t id = 0;
-	size_t i;
 
 	if (length < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X'))
 		return parse_digits(text, length, ret_id);
 	if (length > 2 + 16)
 		return false;
-	for (i = 2; i < length; i++) {
+	for (size_t i = 2; i < length; i++) {
 		if (!isxdigit((unsigned char)text[i]))
 			return false;
 		id = id << 4 |

@@ -21,12 +21,11 @@ bool parse_duration(const char *text, uint64_t *ret_ns)
 	};
 	char *end;
 	double value;
-	unsigned i;
 
 	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
 		return false;
 	value = strtod(text, &end);
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(end, units[i].unit))
 			continue;
 		value *= units[i].ns;

@@ -14,7 +14,7 @@ bool text_ends_with(const char *text, const char *ending)
 size_t utf8_decode(const unsigned char *s, size_t left, uint32_t *ret_code)
 {
 	uint32_t code, least;
-	size_t length, i;
+	size_t length;
 
 	if (s[0] < 0x80) {
 		*ret_code = s[0];
@@ -31,7 +31,7 @@ size_t utf8_decode(const unsigned char *s, size_t left, uint32_t *ret_code)
 	}
 	if (length > left)
 		return 0;
-	for (i = 1; i < length; i++) {
+	for (size_t i = 1; i < length; i++) {
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);

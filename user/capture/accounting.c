@@ -13,9 +13,8 @@
 uint64_t account_sum(const struct capture *c, enum account_slot slot)
 {
 	uint64_t sum = c->batches ? c->batches->slots[slot] : 0;
-	unsigned cpu;
 
-	for (cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
+	for (unsigned cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
 		sum += __atomic_load_n(&c->shared->account[cpu][slot], __ATOMIC_RELAXED);
 	return sum;
 }

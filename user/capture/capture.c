@@ -61,9 +61,8 @@ static int map_records(struct capture *c)
 	const struct broker_loaded *l = &c->loaded;
 	int error = rings_open(l->buffers, l->n_buffers, c->options.buffer_bytes / l->n_buffers,
 			       decode_record, c, &c->rings);
-	unsigned i;
 
-	for (i = 0; !error && i < l->n_buffers; i++)
+	for (unsigned i = 0; !error && i < l->n_buffers; i++)
 		error = add_to_epoll(c, l->buffers[i]);
 	return error;
 }
@@ -213,14 +212,12 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 void capture_free(struct capture *c)
 {
-	unsigned i;
-
 	if (!c)
 		return;
 	if (c->shared)
 		c->shared->recording = 0;
 	files_detach(c);
-	for (i = 0; i < c->loaded.n_links; i++)
+	for (unsigned i = 0; i < c->loaded.n_links; i++)
 		close(c->loaded.links[i]);
 	rings_close(c->rings);
 	ring_buffer__free(c->holds);
@@ -231,13 +228,13 @@ void capture_free(struct capture *c)
 	stacks_free(c->stacks);
 	if (c->shared)
 		munmap(c->shared, c->loaded.shared_size);
-	for (i = 0; i < c->loaded.n_buffers; i++)
+	for (unsigned i = 0; i < c->loaded.n_buffers; i++)
 		close(c->loaded.buffers[i]);
 	close(c->loaded.holds_fd);
 	close(c->loaded.shared_fd);
 	if (c->loaded.has_usdt)
 		close(c->loaded.usdt_specs_fd);
-	for (i = 0; c->loaded.has_unwind && i < BROKER_UNWIND_MAPS; i++)
+	for (unsigned i = 0; c->loaded.has_unwind && i < BROKER_UNWIND_MAPS; i++)
 		close(c->loaded.unwind[i]);
 	broker_stop(c->broker);
 	markers_free(c);
@@ -338,9 +335,8 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 {
 	struct broker_target target;
 	int error = broker_identify(c->broker, pid, &target, f);
-	unsigned i;
 
-	for (i = 0; !error && i < n; i++)
+	for (unsigned i = 0; !error && i < n; i++)
 		error = file_expect(c, files[i], pid, f);
 	if (error)
 		return error;

@@ -38,13 +38,12 @@ void clocks_add(struct clocks *k, uint64_t monotonic, uint64_t raw)
 void clocks_sample(struct clocks *k)
 {
 	uint64_t best = UINT64_MAX, monotonic = 0, raw = 0, before, middle, after;
-	int i;
 
 	before = clock_ns(CLOCK_MONOTONIC);
 	if (k->since && before - k->at < LOOK_NS)
 		return;
 	/* Another thread may run in between. */
-	for (i = 0; i < ATTEMPTS && best > GOOD_NS; i++) {
+	for (int i = 0; i < ATTEMPTS && best > GOOD_NS; i++) {
 		middle = clock_ns(CLOCK_MONOTONIC_RAW);
 		after = clock_ns(CLOCK_MONOTONIC);
 		if (after - before < best) {
@@ -89,10 +88,9 @@ void clocks_snapshot(struct clock_reading *moment)
 {
 	struct clock_reading best = { 0 }, now;
 	uint64_t width = UINT64_MAX, after;
-	int i;
 
 	/* Another thread may run in between. */
-	for (i = 0; i < ATTEMPTS && width > GOOD_MOMENT_NS; i++) {
+	for (int i = 0; i < ATTEMPTS && width > GOOD_MOMENT_NS; i++) {
 		now.monotonic = clock_ns(CLOCK_MONOTONIC);
 		now.boottime = clock_ns(CLOCK_BOOTTIME);
 		now.realtime = clock_ns(CLOCK_REALTIME);

@@ -348,13 +348,12 @@ size_t decode_counters(struct capture *c, const struct record *r, size_t size, s
 	unsigned n = c->options.counters.n;
 	bool multiplexed = c->options.counters.multiplexed;
 	size_t bytes = n * (multiplexed ? COUNTER_PARTS : 1) * sizeof(c->counters[0]);
-	unsigned i;
 
 	if (!n || size < sizeof(*r) + bytes)
 		return 0;
 	size -= bytes;
 	memcpy(c->counters, (const char *)r + size, bytes);
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (c->options.counters.list[i].source == COUNTER_TASK_CLOCK &&
 		    c->counters[i] != COUNTER_UNKNOWN)
 			c->counters[i] += clocks_ahead(&c->clocks, r->ts);

@@ -47,9 +47,7 @@ struct linked_search {
 
 static void linked_add(struct linked_search *l, const struct file *file, const char *path)
 {
-	unsigned i;
-
-	for (i = 0; i < l->n; i++) {
+	for (unsigned i = 0; i < l->n; i++) {
 		if (l->files[i].file == file)
 			return;
 	}

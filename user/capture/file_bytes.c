@@ -139,9 +139,8 @@ static bool stub_runs(const uint8_t *memory, size_t n)
 static bool markers_run(struct running_bytes *r)
 {
 	uint8_t bytes[SITE_BYTES];
-	unsigned i;
 
-	for (i = 0; i < r->file->n_sites; i++) {
+	for (unsigned i = 0; i < r->file->n_sites; i++) {
 		size_t n = read_running(r, r->c->sites[r->file->first_site + i].offset, bytes);
 
 		if (!stub_runs(bytes, n) &&
@@ -166,13 +165,12 @@ static bool site_runs_as_read(struct running_bytes *r, uint64_t offset)
 static bool other_sites_run(struct running_bytes *r)
 {
 	const struct file *file = r->file;
-	unsigned i;
 
-	for (i = 0; i < file->n_probes; i++) {
+	for (unsigned i = 0; i < file->n_probes; i++) {
 		if (!site_runs_as_read(r, r->c->sites[file->first_probe + i].offset))
 			return false;
 	}
-	for (i = 0; i < file->n_executes; i++) {
+	for (unsigned i = 0; i < file->n_executes; i++) {
 		if (!site_runs_as_read(r, file->executes[i].offset))
 			return false;
 	}

@@ -86,9 +86,8 @@ bool guard_is_buffered(const struct capture *c, unsigned number)
 static struct guard_count sum_guard_counts(const struct capture *c, unsigned domain)
 {
 	struct guard_count sum = { 0 };
-	unsigned cpu;
 
-	for (cpu = 0; cpu < GUARD_CPUS; cpu++) {
+	for (unsigned cpu = 0; cpu < GUARD_CPUS; cpu++) {
 		const struct guard_count *one = &c->shared->guard_counts[cpu][domain];
 
 		sum.marks += __atomic_load_n(&one->marks, __ATOMIC_RELAXED);
@@ -115,9 +114,7 @@ static double average_cost_ns(const struct guard_count *interval, const struct g
 static void compute_domain_costs(struct capture *c, struct costs *costs,
 				 const struct guard_count *anybody)
 {
-	unsigned i;
-
-	for (i = 0; i < c->guard.n; i++) {
+	for (unsigned i = 0; i < c->guard.n; i++) {
 		struct guard_domain *domain = &c->guard.domains[i];
 		struct guard_count now = sum_guard_counts(c, i), interval = now;
 		uint64_t buffered = domain->in_batches - domain->in_batches_before;
@@ -148,13 +145,12 @@ bool capture_costs(struct capture *c, uint64_t least_cpu_ns, struct costs *ret_c
 {
 	struct guard_count all = { 0 };
 	struct traced_process *p;
-	unsigned i;
 
 	for (p = c->processes; p; p = p->hh.next)
 		add_cpu_time(c, p, read_process_clock(p->pid));
 	if (!c->options.guarded || c->guard.cpu_ns < least_cpu_ns)
 		return false;
-	for (i = 0; i < c->guard.n; i++) {
+	for (unsigned i = 0; i < c->guard.n; i++) {
 		struct guard_count one = sum_guard_counts(c, i);
 
 		all.timed += one.timed;
@@ -179,14 +175,12 @@ void capture_change_mode(struct capture *c, unsigned number, bool buffered)
 
 void guard_forbid_buffers(struct capture *c, pid_t pid)
 {
-	unsigned i;
-
 	if (c->guard.forbidden_by)
 		return;
 	c->guard.forbidden_by = pid;
 	c->options.begin_buffered = false;
 	files_leave_buffers(c);
-	for (i = 1; i < c->guard.n; i++)
+	for (unsigned i = 1; i < c->guard.n; i++)
 		c->guard.domains[i].buffered = false;
 }
 
@@ -204,9 +198,8 @@ unsigned capture_exact_files(const struct capture *c)
 static void emit_domain_off(struct capture *c, unsigned number)
 {
 	struct event e = { .kind = EVENT_DOMAIN_OFF, .level = -1, .ts_ns = monotonic_now() };
-	unsigned i;
 
-	for (i = 0; i < c->n_sites; i++) {
+	for (unsigned i = 0; i < c->n_sites; i++) {
 		const struct site *s = &c->sites[i];
 
 		if (s->guard != number || !s->category || s->category == e.category)

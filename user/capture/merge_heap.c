@@ -26,17 +26,13 @@ void merge_sift_down(struct merge_head **heap, unsigned i, unsigned n)
 
 void merge_heapify(struct merge_head **heap, unsigned n)
 {
-	unsigned i;
-
-	for (i = n / 2; i-- > 0;)
+	for (unsigned i = n / 2; i-- > 0;)
 		merge_sift_down(heap, i, n);
 }
 
 uint64_t merge_bound(struct merge_head *const *heap, unsigned n, uint64_t bound)
 {
-	unsigned i;
-
-	for (i = 1; i < n && i < 3; i++) {
+	for (unsigned i = 1; i < n && i < 3; i++) {
 		if (heap[i]->next_ns < bound)
 			bound = heap[i]->next_ns;
 	}

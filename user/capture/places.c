@@ -138,11 +138,10 @@ void process_place_inherit(struct capture *c, pid_t parent, pid_t child)
 
 void capture_print_places(const struct capture *c, char *line, size_t size)
 {
-	unsigned i;
 	size_t n = 0;
 
 	line[0] = '\0';
-	for (i = 0; i < c->places.n && n < size; i++)
+	for (unsigned i = 0; i < c->places.n && n < size; i++)
 		n += (size_t)snprintf(line + n, size - n, "%s%u in %s", i ? "; " : "",
 				      c->places.list[i].n, c->places.list[i].text->text);
 }

@@ -110,11 +110,9 @@ int rings_open(const int *fds, unsigned n, size_t size, rings_handler take, void
 
 void rings_close(struct rings *r)
 {
-	unsigned i;
-
 	if (!r)
 		return;
-	for (i = 0; i < r->n; i++) {
+	for (unsigned i = 0; i < r->n; i++) {
 		if (r->rings[i].consumer)
 			munmap(r->rings[i].consumer, r->page);
 		if (r->rings[i].producer)
@@ -267,9 +265,8 @@ static void ring_scan(struct rings *r, struct ring *ring, unsigned budget)
 static uint64_t rings_watermark(const struct rings *r)
 {
 	uint64_t known_ns = UINT64_MAX;
-	unsigned i;
 
-	for (i = 0; i < r->n && !r->ended; i++) {
+	for (unsigned i = 0; i < r->n && !r->ended; i++) {
 		if (r->rings[i].known_ns < known_ns)
 			known_ns = r->rings[i].known_ns;
 	}
@@ -346,9 +343,8 @@ static int rings_merge(struct rings *r, uint64_t known_ns)
 static bool ring_release(struct ring *ring)
 {
 	uint64_t at = ring->seen;
-	size_t i;
 
-	for (i = ring->begin; i < ring->end; i++) {
+	for (size_t i = ring->begin; i < ring->end; i++) {
 		if (ring->places[i].at < at)
 			at = ring->places[i].at;
 	}
@@ -388,7 +384,6 @@ int rings_drain(struct rings *r, unsigned budget)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), known_ns;
 	bool left = false;
-	unsigned i;
 	int error;
 
 	if (r->error)
@@ -401,7 +396,7 @@ int rings_drain(struct rings *r, unsigned budget)
 	if (!error)
 		r->known_ns = known_ns < now_ns ? known_ns : now_ns;
 	error = error ? error : r->error;
-	for (i = 0; i < r->n; i++)
+	for (unsigned i = 0; i < r->n; i++)
 		left |= ring_release(&r->rings[i]);
 	return error ? error : left ? -EAGAIN : 0;
 }

@@ -134,9 +134,8 @@ unsigned scans_count_owed(const struct capture *c)
 static void run_owed_scan(struct capture *c)
 {
 	struct scans *s = &c->scans;
-	unsigned i;
 
-	for (i = 0; i < SCAN_PACES; i++) {
+	for (unsigned i = 0; i < SCAN_PACES; i++) {
 		struct scan_pace *p = &s->paces[s->next_owed++ % SCAN_PACES];
 		unsigned fresh = 0;
 

@@ -66,9 +66,8 @@ static bool selection_glob_matches(const char *glob, const char *domain, const c
 static bool marks_are_selected(const struct capture *c, const char *domain, const char *categories)
 {
 	bool included = false, any = false;
-	unsigned i;
 
-	for (i = 0; i < c->options.n_domains; i++) {
+	for (unsigned i = 0; i < c->options.n_domains; i++) {
 		const char *glob = c->options.domains[i];
 
 		if (glob[0] != '!') {
@@ -85,19 +84,18 @@ static bool marks_are_selected(const struct capture *c, const char *domain, cons
 enum selection selection_of(const struct capture *c, const char *domain)
 {
 	const char *category;
-	unsigned i;
 
 	if (strcmp(domain, MARKER_RUNTIME_DOMAIN) == 0)
 		return c->options.n_domains ? SELECTED_CATEGORIES : SELECTED;
 	if (marks_are_selected(c, domain, ""))
 		return SELECTED;
-	for (i = 0; i < c->options.n_domains; i++) {
+	for (unsigned i = 0; i < c->options.n_domains; i++) {
 		const char *glob = c->options.domains[i];
 
 		if (glob[0] == '!' && !fnmatch(glob + 1, domain, 0))
 			return NOT_SELECTED;
 	}
-	for (i = 0; i < c->options.n_domains; i++) {
+	for (unsigned i = 0; i < c->options.n_domains; i++) {
 		const char *glob = c->options.domains[i];
 
 		if (glob[0] != '!' && glob_matches_domain_part(glob, domain, &category))

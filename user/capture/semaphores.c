@@ -50,9 +50,7 @@ static bool page_is_mapped_twice(const struct elf_file *elf, uint64_t offset)
 
 bool elf_shares_writable_page(const struct elf_file *elf)
 {
-	unsigned i;
-
-	for (i = 0; i < elf->n_segments; i++) {
+	for (unsigned i = 0; i < elf->n_segments; i++) {
 		const struct elf_segment *s = &elf->segments[i];
 
 		if (s->type == PT_LOAD && s->flags & PF_W && s->filesz &&

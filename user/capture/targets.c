@@ -69,11 +69,11 @@ static void expect_libc(struct capture *c)
 /* A name without a glob is looked up as a shell would. */
 static void expect_programs(struct capture *c)
 {
-	unsigned i, n;
+	unsigned n;
 	int fds[3];
 
 	expect_libc(c);
-	for (i = 0; i == 0 || i < c->options.n_target_names; i++) {
+	for (unsigned i = 0; i == 0 || i < c->options.n_target_names; i++) {
 		const char *name = i < c->options.n_target_names ? c->options.target_names[i] : "";
 
 		n = command_files(strpbrk(name, "*?[\\") ? "" : name, fds, 3);
@@ -87,9 +87,7 @@ static void expect_programs(struct capture *c)
 static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
 			  unsigned *n_attached, struct failure *f)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		int error;
 
 		if (capture_traces(c, (pid_t)pids[i]))

@@ -123,10 +123,9 @@ static bool option_is_of_result(int key)
 /* "--name=value", as the other verb reads it. */
 static int bench_spell_options(struct bench *b, struct failure *f)
 {
-	unsigned i;
 	char *text;
 
-	for (i = 0; i < b->n_passed; i++) {
+	for (unsigned i = 0; i < b->n_passed; i++) {
 		const char *arg = b->passed[i].arg;
 
 		if (asprintf(&text, arg ? "--%s=%s" : "--%s",
@@ -152,11 +151,9 @@ static unsigned bench_parse_runs(const char *arg, unsigned least, struct argp_st
 
 static void bench_check_options(const struct bench *b, const struct argp_state *state)
 {
-	unsigned i;
-
 	if (!b->runs.commands[RUN_B] || !b->runs.commands[RUN_B][0])
 		usage_error(state, "a command is required: bench -- COMMAND [ARG...]");
-	for (i = 0; i < b->n_passed && !b->runs.commands[RUN_A]; i++) {
+	for (unsigned i = 0; i < b->n_passed && !b->runs.commands[RUN_A]; i++) {
 		int key = b->passed[i].key;
 
 		if (key == KEY_PER || key == KEY_FAIL_OVER || key == KEY_CONFIDENCE)
@@ -258,10 +255,9 @@ static void bench_check_verbs(const struct bench *b)
 	const char *words[RUNS_OPTIONS + 16];
 	struct bench copy = *b;
 	const char **argv;
-	unsigned side;
 	int n;
 
-	for (side = b->runs.commands[RUN_A] ? RUN_A : RUN_B; side < RUN_SIDES; side++) {
+	for (unsigned side = b->runs.commands[RUN_A] ? RUN_A : RUN_B; side < RUN_SIDES; side++) {
 		copy.runs.traces[side][0] = trace;
 		copy.runs.n_traces[side] = 1;
 	}
@@ -299,12 +295,10 @@ static int bench_show_result(const struct bench *b, struct failure *f)
 
 static void bench_free(struct bench *b)
 {
-	unsigned i;
-
 	runs_free(&b->runs);
-	for (i = 0; i < b->runs.n_options; i++)
+	for (unsigned i = 0; i < b->runs.n_options; i++)
 		free((void *)b->runs.options[i]);
-	for (i = 0; i < b->n_result; i++)
+	for (unsigned i = 0; i < b->n_result; i++)
 		free(b->result[i]);
 	free(b);
 }

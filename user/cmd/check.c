@@ -142,15 +142,13 @@ static bool check_recording(struct broker_loaded *loaded)
 /* The kernel unloads everything with the last descriptor. */
 static void check_unload(const struct broker_loaded *loaded)
 {
-	unsigned i;
-
 	close(loaded->shared_fd);
 	close(loaded->holds_fd);
 	if (loaded->has_usdt)
 		close(loaded->usdt_specs_fd);
-	for (i = 0; i < loaded->n_links; i++)
+	for (unsigned i = 0; i < loaded->n_links; i++)
 		close(loaded->links[i]);
-	for (i = 0; i < loaded->n_buffers; i++)
+	for (unsigned i = 0; i < loaded->n_buffers; i++)
 		close(loaded->buffers[i]);
 }
 

@@ -119,7 +119,6 @@ static void complete_value(const char *verb, const char *option, const char *typ
 			   const char *before)
 {
 	char all_before[256];
-	unsigned i;
 
 	snprintf(all_before, sizeof(all_before), "%s", before);
 	if (!strcmp(option, "name") && !strcmp(verb, "record")) {
@@ -131,13 +130,13 @@ static void complete_value(const char *verb, const char *option, const char *typ
 		complete_processes(typed, all_before, false);
 		return;
 	}
-	for (i = 0; i < sizeof(option_files) / sizeof(option_files[0]); i++) {
+	for (unsigned i = 0; i < sizeof(option_files) / sizeof(option_files[0]); i++) {
 		if (!strcmp(option, option_files[i])) {
 			puts(":files");
 			return;
 		}
 	}
-	for (i = 0; i < sizeof(option_words) / sizeof(option_words[0]); i++) {
+	for (unsigned i = 0; i < sizeof(option_words) / sizeof(option_words[0]); i++) {
 		const struct option_words *w = &option_words[i];
 
 		if (strcmp(w->option, option) != 0 || (w->verb && strcmp(w->verb, verb) != 0))
@@ -183,11 +182,10 @@ static void complete_argument(const struct verb *verb, const char *typed)
 	static const char *const of_files[] = {
 		"report", "diff", "list", "open", "convert", "merge"
 	};
-	unsigned i;
 
 	if (!strcmp(verb->name, "ctl"))
 		complete_words(typed, "", verb->usage->argp->args_doc);
-	for (i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++) {
+	for (unsigned i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++) {
 		if (!strcmp(verb->name, of_files[i]))
 			puts(":files");
 	}
@@ -199,7 +197,6 @@ int cmd_complete(const struct verb *verbs, int n, char **words)
 	const struct argp_option *option;
 	const char *typed, *value;
 	char before[80];
-	int i;
 
 	if (n < 1)
 		return STATUS_USAGE;
@@ -212,7 +209,7 @@ int cmd_complete(const struct verb *verbs, int n, char **words)
 	}
 	if (n == 1 && typed[0] != '-')
 		return STATUS_DONE;
-	for (i = 0; i < n - 1; i++) {
+	for (int i = 0; i < n - 1; i++) {
 		if (strcmp(words[i], "--") != 0)
 			continue;
 		if (!strcmp(verb->name, "record") || !strcmp(verb->name, "bench"))

@@ -99,12 +99,11 @@ static int convert_begin_critical(struct convert_trace *c, struct failure *f)
 static int convert_trace(struct convert_trace *c, struct failure *f)
 {
 	struct reader_error why = { 0 };
-	unsigned i;
 	int error = rewrite_init(&c->rewrite, f);
 
 	c->rewrite.compress = c->compress;
 	select_cut_attach(&c->cut, &c->rewrite);
-	for (i = 0; !error && i < c->n_outputs; i++)
+	for (unsigned i = 0; !error && i < c->n_outputs; i++)
 		error = rewrite_output(&c->rewrite, c->outputs[i], f);
 	error = error ?: source_open(&c->source, c->path, f);
 	error = error ?: source_read_start(&c->source, f);

@@ -83,9 +83,8 @@ static const char *ctl_parse_action(const char *arg)
 {
 	static const char *const known[] = { "pause", "resume", "dump", "reset",
 					     "stop",  "status", "stats" };
-	unsigned i;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (!strcmp(arg, known[i]))
 			return known[i];
 	}
@@ -204,7 +203,6 @@ static void ctl_request(struct ctl *c, unsigned first, const char *action, unsig
 {
 	bool stats = !strcmp(action, "stats");
 	char request[CONTROL_REQUEST];
-	unsigned i;
 
 	if (stats)
 		snprintf(request, sizeof(request), "stats %s %u %d %d %s\n",
@@ -212,7 +210,7 @@ static void ctl_request(struct ctl *c, unsigned first, const char *action, unsig
 			 c->reset, c->sort ? c->sort : "-");
 	else
 		snprintf(request, sizeof(request), "%s\n", action);
-	for (i = first; i < c->found.n; i++) {
+	for (unsigned i = first; i < c->found.n; i++) {
 		c->calls[i].directory = c->found.list[i].directory;
 		c->calls[i].name = c->found.list[i].name;
 	}
@@ -320,7 +318,6 @@ static int ctl_request_all(struct ctl *c)
 	bool quick = !strcmp(c->action, "status"), ours = recorder_is_ours(&c->found.list[0]);
 	int failed, status = STATUS_DONE;
 	char action[CONTROL_REQUEST - 1];
-	unsigned i;
 
 	if (c->only)
 		snprintf(action, sizeof(action), "%s only %d", c->action, (int)c->only);
@@ -329,7 +326,7 @@ static int ctl_request_all(struct ctl *c)
 	else
 		snprintf(action, sizeof(action), "%s", c->action);
 	ctl_request(c, 0, action, quick ? FIND_SECONDS : WORK_SECONDS);
-	for (i = 0; i < c->found.n; i++) {
+	for (unsigned i = 0; i < c->found.n; i++) {
 		failed = ctl_print_result(&c->found.list[i], &c->calls[i]);
 		if (!ours || recorder_is_ours(&c->found.list[i]))
 			status |= failed;
@@ -360,13 +357,12 @@ static int ctl_print_none_found(const struct ctl *c)
 static int ctl_print_several_found(struct ctl *c)
 {
 	char whose[48];
-	unsigned i;
 
 	print_visible(stderr, "proftrace: there are %u recordings\n", c->found.n);
 	print_visible(stderr,
 		      "hint: select one with -p PID of a recorded process or of the recorder\n");
 	ctl_request(c, 0, "status", FIND_SECONDS);
-	for (i = 0; i < c->found.n; i++) {
+	for (unsigned i = 0; i < c->found.n; i++) {
 		if (c->calls[i].error)
 			continue;
 		ctl_owner_prefix(&c->found.list[i], whose, sizeof(whose));
@@ -385,7 +381,6 @@ int cmd_ctl(int argc, char **argv)
 {
 	struct ctl *c = calloc(1, sizeof(*c));
 	int status = STATUS_FAILED;
-	unsigned i;
 
 	if (!c)
 		return STATUS_FAILED;
@@ -406,7 +401,7 @@ int cmd_ctl(int argc, char **argv)
 			status = ctl_request_all(c);
 	}
 	recorders_close(&c->found);
-	for (i = 0; c->calls && i < CONTROL_CALLS; i++)
+	for (unsigned i = 0; c->calls && i < CONTROL_CALLS; i++)
 		free(c->calls[i].reply);
 	free(c->calls);
 	free(c);

@@ -109,7 +109,6 @@ static int diff_read_run(struct diff_verb *v, unsigned i, struct failure *f)
 static int diff_read_all(struct diff_verb *v, struct failure *f)
 {
 	struct reading *r = &v->reading;
-	unsigned i;
 	int error = 0;
 
 	r->how = READING_PLACES;
@@ -126,7 +125,7 @@ static int diff_read_all(struct diff_verb *v, struct failure *f)
 	r->consumer = diff_consumer(v->diff);
 	if (r->selection)
 		select_add_out(r->selection, r->consumer);
-	for (i = 0; i < v->n_paths && !error; i++)
+	for (unsigned i = 0; i < v->n_paths && !error; i++)
 		error = diff_read_run(v, i, f);
 	return error;
 }
@@ -172,13 +171,12 @@ static void diff_parse_share(const char *arg, const char *option, double *ret_sh
 static void diff_check_options(const struct diff_verb *v, struct argp_state *state)
 {
 	const char *wrong = flame_output_wrong(v->output);
-	unsigned i;
 
 	if (!v->n_a)
 		usage_error(state, "side A has no traces: diff A... -- B...");
 	if (!v->n_b)
 		usage_error(state, "side B has no traces: diff A... -- B...");
-	for (i = 0; i < v->n_b; i++) {
+	for (unsigned i = 0; i < v->n_b; i++) {
 		if (v->b[i][0] == '-' && v->b[i][1])
 			usage_error(state, "'%s' is behind --, where only traces of B are",
 				    v->b[i]);
@@ -272,11 +270,9 @@ static int diff_split_sides(struct diff_verb *v, int argc, char **argv)
 
 static void diff_join_sides(struct diff_verb *v)
 {
-	unsigned i;
-
-	for (i = 0; i < v->n_a; i++)
+	for (unsigned i = 0; i < v->n_a; i++)
 		v->paths[i] = v->a[i];
-	for (i = 0; i < v->n_b; i++)
+	for (unsigned i = 0; i < v->n_b; i++)
 		v->paths[v->n_a + i] = v->b[i];
 	v->n_paths = v->n_a + v->n_b;
 }

@@ -30,12 +30,10 @@ static const char *clean_name(const char *name, char out[6 * MAX_SHOWN + 1])
 
 static void list_print_file_head(const struct elf_file *elf, const char *path)
 {
-	unsigned i;
-
 	print_visible(stdout, "%s: %s", path, elf->machine == EM_X86_64 ? "x86-64" : "arm64");
 	if (elf->build_id_size)
 		print_visible(stdout, ", build id ");
-	for (i = 0; i < elf->build_id_size; i++)
+	for (unsigned i = 0; i < elf->build_id_size; i++)
 		print_visible(stdout, "%02x", elf->build_id[i]);
 	putchar('\n');
 }
@@ -60,9 +58,8 @@ static void list_print_state(const struct marker_site *sites, unsigned n,
 			     const struct list_semaphores *semaphores)
 {
 	bool known = false, exact = false, batch = false;
-	unsigned i;
 
-	for (i = 0; semaphores && i < n; i++) {
+	for (unsigned i = 0; semaphores && i < n; i++) {
 		uint16_t values[2];
 
 		if (i > 0 && sites[i].semaphore_offset == sites[i - 1].semaphore_offset)
@@ -116,20 +113,19 @@ static void list_print_domain(const struct list *list, const struct marker_site 
 			      const struct list_semaphores *semaphores)
 {
 	char clean[6 * MAX_SHOWN + 1];
-	unsigned i;
 
 	if (sites->domain[0])
 		print_visible(stdout, "  domain %s:", clean_name(sites->domain, clean));
 	else
 		print_visible(stdout, "  control:");
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (i == 0 || sites[i].kind != sites[i - 1].kind)
 			print_visible(stdout, " %s", marker_kind_name(sites[i].kind));
 	}
 	print_visible(stdout, " (%u site%s)", n, n == 1 ? "" : "s");
 	list_print_state(sites, n, semaphores);
 	putchar('\n');
-	for (i = 0; list->verbose && i < n; i++)
+	for (unsigned i = 0; list->verbose && i < n; i++)
 		list_print_site(&sites[i]);
 }
 
@@ -227,15 +223,14 @@ static void list_print_probe(const struct list *list, const struct elf_file *elf
 {
 	char provider[6 * MAX_SHOWN + 1], name[6 * MAX_SHOWN + 1];
 	bool semaphore = false;
-	unsigned i;
 
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		semaphore |= probes[i].semaphore_offset != 0;
 	print_visible(stdout, "  probe %s:%s (%u site%s%s)", clean_name(probes->provider, provider),
 		      clean_name(probes->name, name), n, n == 1 ? "" : "s",
 		      semaphore ? ", semaphore" : "");
 	list_print_arguments(probes, elf->machine);
-	for (i = 0; list->verbose && i < n; i++) {
+	for (unsigned i = 0; list->verbose && i < n; i++) {
 		if (probes[i].offset)
 			print_visible(stdout, "    at 0x%" PRIx64, probes[i].offset);
 		else
@@ -275,11 +270,11 @@ static void drop_marker_probes(struct usdt_probes *probes, struct marker_sites *
 static void list_print_probes(const struct list *list, const struct elf_file *elf,
 			      struct usdt_probes *found)
 {
-	unsigned i, n;
+	unsigned n;
 
 	if (found->n_probes)
 		qsort(found->probes, found->n_probes, sizeof(*found->probes), compare_probes);
-	for (i = 0; i < found->n_probes; i += n) {
+	for (unsigned i = 0; i < found->n_probes; i += n) {
 		n = 1;
 		while (i + n < found->n_probes &&
 		       is_same_probe(&found->probes[i + n], &found->probes[i]))

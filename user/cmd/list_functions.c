@@ -34,9 +34,9 @@ static void list_print_function(struct file_functions *all, const struct elf_fun
 static void list_print_functions(struct file_functions *functions)
 {
 	const struct elf_functions *all = &functions->all;
-	unsigned i, n;
+	unsigned n;
 
-	for (i = 0; i < all->n; i += n) {
+	for (unsigned i = 0; i < all->n; i += n) {
 		for (n = 1; i + n < all->n && all->list[i + n].vaddr == all->list[i].vaddr;)
 			n++;
 		/* Leaves out second parts of functions, and _start, which never returns. */

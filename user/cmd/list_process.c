@@ -48,9 +48,7 @@ struct process {
 
 static bool mapping_is_new_file(const struct process *p, const struct mapped *m)
 {
-	unsigned i;
-
-	for (i = 0; i < p->n_mappings; i++) {
+	for (unsigned i = 0; i < p->n_mappings; i++) {
 		if (p->mappings[i].path && p->mappings[i].inode == m->inode &&
 		    p->mappings[i].device == m->device)
 			return false;
@@ -107,9 +105,8 @@ static bool process_read_semaphores(void *context, uint64_t offset, uint16_t ret
 {
 	const struct semaphore_reader *r = context;
 	const struct process *p = r->process;
-	unsigned i;
 
-	for (i = 0; p->mem >= 0 && i < p->n_mappings; i++) {
+	for (unsigned i = 0; p->mem >= 0 && i < p->n_mappings; i++) {
 		const struct mapped *m = &p->mappings[i];
 		uint64_t into = offset - m->offset;
 
@@ -198,12 +195,11 @@ static int process_read_mappings(struct process *p, struct failure *f)
 
 static int list_mappings(struct list *list, struct process *p, struct failure *f)
 {
-	unsigned i;
 	int r = process_read_mappings(p, f), last = 0;
 
 	if (r)
 		return r;
-	for (i = 0; i < p->n_mappings; i++) {
+	for (unsigned i = 0; i < p->n_mappings; i++) {
 		if (!p->mappings[i].path)
 			continue;
 		r = list_mapped_file(list, p, &p->mappings[i]);
@@ -233,7 +229,6 @@ int list_process(struct list *list, pid_t pid, struct failure *f)
 {
 	struct process p = { .pid = pid };
 	char path[32];
-	unsigned i;
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
@@ -243,7 +238,7 @@ int list_process(struct list *list, pid_t pid, struct failure *f)
 	print_place(&p);
 	p.mem = openat(p.dir, "mem", O_RDONLY | O_CLOEXEC);
 	r = list_mappings(list, &p, f);
-	for (i = 0; i < p.n_mappings; i++)
+	for (unsigned i = 0; i < p.n_mappings; i++)
 		free(p.mappings[i].path);
 	free(p.mappings);
 	if (p.mem >= 0)

@@ -61,9 +61,8 @@ static void part_warn_duplicate(const struct merge_traces *m, unsigned last)
 {
 	const struct source *source = &m->parts[last].source;
 	const uint64_t *uuid = source->origin.trace_uuid;
-	unsigned i;
 
-	for (i = 0; i < last && (uuid[0] || uuid[1]); i++) {
+	for (unsigned i = 0; i < last && (uuid[0] || uuid[1]); i++) {
 		const struct source *other = &m->parts[i].source;
 
 		if (memcmp(other->origin.trace_uuid, uuid, sizeof(other->origin.trace_uuid)))
@@ -82,9 +81,8 @@ static void part_warn_duplicate(const struct merge_traces *m, unsigned last)
 static void merge_print_summary(const struct merge_run *run)
 {
 	const struct merge_traces *m = &run->merge;
-	unsigned i;
 
-	for (i = 0; i < m->n_parts; i++) {
+	for (unsigned i = 0; i < m->n_parts; i++) {
 		const struct part *part = &m->parts[i];
 
 		rewrite_source_notes(&part->source, &part->end);
@@ -140,9 +138,8 @@ static void merge_add_offset(struct merge_traces *m, const char *arg, struct arg
 static void merge_parse_align(struct merge_traces *m, const char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "auto", "step", "realtime", "monotonic", "none" };
-	unsigned i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (!strcmp(arg, names[i])) {
 			m->align = (enum align)i;
 			return;

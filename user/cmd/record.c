@@ -231,9 +231,8 @@ static void record_set_counters(struct recording *r)
 {
 	const struct name *names[MAX_COUNTERS], *shares[MAX_COUNTERS];
 	char share[COUNTER_NAME + 8];
-	unsigned i;
 
-	for (i = 0; i < r->counters.n; i++) {
+	for (unsigned i = 0; i < r->counters.n; i++) {
 		names[i] = names_intern_string(r->names, r->counters.list[i].name);
 		snprintf(share, sizeof(share), "%s_share", r->counters.list[i].name);
 		shares[i] = names_intern_string(r->names, share);
@@ -383,9 +382,8 @@ static void print_not_found(const struct recording *r)
 {
 	const char *text;
 	char option;
-	unsigned i;
 
-	for (i = 0; capture_files(r->capture); i++) {
+	for (unsigned i = 0; capture_files(r->capture); i++) {
 		text = capture_not_found(r->capture, i, &option);
 		if (!text)
 			break;
@@ -397,9 +395,8 @@ static void print_not_found(const struct recording *r)
 static void print_disk_full_hint(const struct recording *r)
 {
 	bool full = false;
-	unsigned i;
 
-	for (i = 0; i < r->n_files; i++) {
+	for (unsigned i = 0; i < r->n_files; i++) {
 		int error = r->files[i].error;
 
 		full |= error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
@@ -428,7 +425,6 @@ static int record_finish(struct recording *r)
 {
 	struct account account;
 	int not_included;
-	unsigned i;
 
 	plugins_recording_ended(r);
 	not_included = include_all(r);
@@ -458,7 +454,7 @@ static int record_finish(struct recording *r)
 		summary_print(r, &account);
 	if (summary_json(r, &account))
 		return STATUS_FAILED;
-	for (i = 0; i < r->n_plugins; i++) {
+	for (unsigned i = 0; i < r->n_plugins; i++) {
 		if (r->plugins[i].consumer->error)
 			return STATUS_FAILED;
 	}
@@ -520,9 +516,8 @@ static int record_leave_to_other(struct recording *r)
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
 	struct failure f = { 0 };
 	int status, error;
-	unsigned i;
 
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		signal(ends[i], SIG_IGN);
 	error = invoker_become(&f) ?: privileges_keep(NULL, 0, false);
 	error = error ?: command_go(&r->command, r->options->command[0], &f);

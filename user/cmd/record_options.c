@@ -270,7 +270,6 @@ static bool parse_condition(int key, const char *arg, struct argp_state *state,
 		{ KEY_CONTAINER, target_filter_add_container, "a container" },
 	};
 	const char *why;
-	unsigned i;
 
 	if (key == KEY_WAIT)
 		o->targets.waits = 1;
@@ -278,7 +277,7 @@ static bool parse_condition(int key, const char *arg, struct argp_state *state,
 		o->targets.all = 1;
 	if (key == KEY_WAIT || key == KEY_ALL)
 		return true;
-	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
+	for (unsigned i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
 		if (conditions[i].key != key)
 			continue;
 		why = conditions[i].add(&o->targets, arg);
@@ -437,7 +436,6 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 error_t record_options_parse_one(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
-	unsigned i;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -454,7 +452,7 @@ error_t record_options_parse_one(int key, char *arg, struct argp_state *state)
 		set_defaults(state, o);
 		return 0;
 	}
-	for (i = 0; i < sizeof(option_values) / sizeof(option_values[0]); i++) {
+	for (unsigned i = 0; i < sizeof(option_values) / sizeof(option_values[0]); i++) {
 		if (option_values[i].key == key) {
 			set_value(state, o, &option_values[i], arg);
 			return 0;

@@ -11,9 +11,7 @@
 /* Two outputs in one file could not be read. */
 static void check_summary(struct argp_state *state, const struct record_options *o)
 {
-	unsigned i;
-
-	for (i = 0; o->summary_json && i < o->n_outputs; i++) {
+	for (unsigned i = 0; o->summary_json && i < o->n_outputs; i++) {
 		if (!strcmp(o->summary_json, "-") && !strcmp(o->outputs[i], "-"))
 			usage_error(state, "-o and --summary-json both write to standard output");
 		if (!strcmp(o->summary_json, o->outputs[i]))
@@ -30,9 +28,7 @@ struct option_rule {
 
 static void check_rules(struct argp_state *state, const struct option_rule *rules, unsigned n)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (rules[i].broken)
 			usage_error(state, "%s", rules[i].message);
 	}
@@ -41,9 +37,8 @@ static void check_rules(struct argp_state *state, const struct option_rule *rule
 static bool outputs_share_directory(const struct record_options *o)
 {
 	size_t first = 0;
-	unsigned i;
 
-	for (i = 0; i < o->n_outputs; i++) {
+	for (unsigned i = 0; i < o->n_outputs; i++) {
 		const char *slash = strrchr(o->outputs[i], '/');
 		size_t n = slash ? (size_t)(slash - o->outputs[i]) + 1 : 0;
 

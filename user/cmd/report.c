@@ -431,9 +431,7 @@ static void report_check_options(const struct report *report, struct argp_state 
 /* What other options say about --slowest and --html is known at the end. */
 static void report_set_options(struct report *report, struct argp_state *state)
 {
-	unsigned i;
-
-	for (i = 0; i < report->n_slowest; i++)
+	for (unsigned i = 0; i < report->n_slowest; i++)
 		report->slowest[i].n_domains = report->stats.n_domains;
 	report->page = (struct page_options){
 		.output = report->flame.output,

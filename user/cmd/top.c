@@ -61,9 +61,7 @@ struct arguments {
 
 static enum top_sort top_parse_sort(struct argp_state *state, const char *text)
 {
-	int i;
-
-	for (i = 0; i < TOP_SORTS; i++) {
+	for (int i = 0; i < TOP_SORTS; i++) {
 		if (!strcmp(text, sorts[i]))
 			return i;
 	}

@@ -141,9 +141,7 @@ static error_t usage_accept_option(int key, char *arg, struct argp_state *state)
 /* Whether help was requested before the wrong option. */
 static bool wants_help(char **argv, int n)
 {
-	int i;
-
-	for (i = 1; i < n && argv[i]; i++) {
+	for (int i = 1; i < n && argv[i]; i++) {
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--usage") ||
 		    !strcmp(argv[i], "-?"))
 			return true;
@@ -183,9 +181,7 @@ int usage_parse(const struct usage *usage, int argc, char **argv, void *input)
 unsigned usage_choice(const struct argp_state *state, const char *arg, const char *const *words,
 		      unsigned n, const char *what)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (!strcmp(words[i], arg))
 			return i;
 	}
@@ -271,11 +267,10 @@ static void usage_parse_by(struct select_options *o, char *arg)
 		{ "process", BY_PROCESS },
 		{ "rank", BY_RANK },
 	};
-	unsigned i;
 
 	o->by = BY_ARGUMENT;
 	o->by_key = !strncmp(arg, "arg.", 4) ? arg + 4 : arg;
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (!strcmp(keys[i].key, arg))
 			o->by = keys[i].by;
 	}

@@ -23,7 +23,6 @@ unsigned libpfm_each(void (*each)(void *context, const char *name, const char *t
 {
 	unsigned n = 0;
 	pfm_pmu_t pmu;
-	int event;
 
 	if (pfm_initialize() != PFM_SUCCESS)
 		return 0;
@@ -34,7 +33,8 @@ unsigned libpfm_each(void (*each)(void *context, const char *name, const char *t
 		if (pfm_get_pmu_info(pmu, &pmu_info) != PFM_SUCCESS || !pmu_info.is_present ||
 		    !strcmp(pmu_info.name, "perf"))
 			continue;
-		for (event = pmu_info.first_event; event != -1; event = pfm_get_event_next(event)) {
+		for (int event = pmu_info.first_event; event != -1;
+		     event = pfm_get_event_next(event)) {
 			pfm_event_info_t info = { .size = sizeof(info) };
 			char name[256];
 

@@ -26,9 +26,7 @@ static int open_perf_event(const struct counter_spec *spec, int cpu, int group, 
 
 void counters_close(const struct counters *c, int fds[MAX_COUNTERS])
 {
-	unsigned i;
-
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);
 		fds[i] = -1;
@@ -37,12 +35,11 @@ void counters_close(const struct counters *c, int fds[MAX_COUNTERS])
 
 int counters_open(const struct counters *c, int cpu, int fds[MAX_COUNTERS], unsigned *ret_refused)
 {
-	unsigned i;
 	int fd;
 
-	for (i = 0; i < MAX_COUNTERS; i++)
+	for (unsigned i = 0; i < MAX_COUNTERS; i++)
 		fds[i] = -1;
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		const struct counter_spec *spec = &c->list[i];
 
 		if (spec->source != COUNTER_PERF)
@@ -63,9 +60,8 @@ int counters_open(const struct counters *c, int cpu, int fds[MAX_COUNTERS], unsi
 static bool all_counters_run(const struct counters *c, const int fds[MAX_COUNTERS])
 {
 	uint64_t value;
-	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		if (fds[i] >= 0 && read(fds[i], &value, sizeof(value)) != sizeof(value))
 			return false;
 	}
@@ -168,13 +164,12 @@ int counters_default(struct counters *c, char *note, size_t size, bool *ret_refu
 	struct counters wanted;
 	char missing[128] = "", there[128] = "";
 	const char *reason;
-	unsigned i;
 	int error = counters_parse(usual, &wanted, NULL), failed;
 
 	note[0] = '\0';
 	*ret_refused = false;
 	c->n = 0;
-	for (i = 0; i < wanted.n && !error; i++) {
+	for (unsigned i = 0; i < wanted.n && !error; i++) {
 		c->list[c->n] = wanted.list[i];
 		c->list[c->n].leader = c->n;
 		c->n++;
@@ -258,9 +253,8 @@ void counters_print(FILE *out)
 	struct counters c;
 	struct failure f;
 	const char *name;
-	unsigned i;
 
-	for (i = 0; (name = counters_known(i)); i++) {
+	for (unsigned i = 0; (name = counters_known(i)); i++) {
 		if (counters_parse(name, &c, &f))
 			continue;
 		if (!counters_check(&c, &f))

@@ -93,9 +93,7 @@ static bool apply_modifiers(struct perf_event_attr *attr, const char *modifiers)
 
 static bool find_known_counter(const char *name, struct counter_spec *spec)
 {
-	unsigned i;
-
-	for (i = 0; i < KNOWN; i++) {
+	for (unsigned i = 0; i < KNOWN; i++) {
 		if (strcmp(name, known[i].name) &&
 		    (!known[i].other_name || strcmp(name, known[i].other_name)))
 			continue;
@@ -154,13 +152,12 @@ static int set_counter_name(const char *name, const char *modifiers, struct coun
 	const char *slash = strrchr(name, '/');
 	bool own = strchr(name, ':') || (slash && slash[1]);
 	char full[NAME_SIZE + MODIFIERS + 1];
-	size_t i;
 
 	snprintf(full, sizeof(full), "%s%s%s", name, own || slash || !modifiers[0] ? "" : ":",
 		 own ? "" : modifiers);
 	if (strlen(full) >= sizeof(spec->name))
 		return failure_set(f, -EINVAL, "unknown counter", name, "its name is too long");
-	for (i = 0; full[i]; i++) {
+	for (size_t i = 0; full[i]; i++) {
 		spec->spelled[i] = full[i];
 		spec->name[i] = full[i] == '-' ? '_' : full[i];
 	}
@@ -237,10 +234,9 @@ static bool counter_needs_group(const struct counter_spec *spec)
 static void join_counter_group(struct counters *c, unsigned first)
 {
 	struct counter_spec *last = &c->list[c->n - 1];
-	unsigned i;
 
 	last->leader = c->n - 1;
-	for (i = first; i + 1 < c->n && counter_needs_group(last); i++) {
+	for (unsigned i = first; i + 1 < c->n && counter_needs_group(last); i++) {
 		if (!counter_needs_group(&c->list[i]))
 			continue;
 		last->leader = i;
@@ -251,7 +247,6 @@ static void join_counter_group(struct counters *c, unsigned first)
 static int add_counter(struct counters *c, const char *name, const char *modifiers,
 		       struct failure *f)
 {
-	unsigned i;
 	int error;
 
 	if (c->n == MAX_COUNTERS) {
@@ -260,7 +255,7 @@ static int add_counter(struct counters *c, const char *name, const char *modifie
 		return -E2BIG;
 	}
 	error = parse_counter(name, modifiers, &c->list[c->n], f);
-	for (i = 0; i < c->n && !error; i++) {
+	for (unsigned i = 0; i < c->n && !error; i++) {
 		if (!strcmp(c->list[i].name, c->list[c->n].name))
 			error = failure_set(f, -EINVAL, "counter named twice", name, "");
 	}

@@ -45,9 +45,7 @@ struct nearest {
 
 static bool nearest_is_new(const struct nearest *n, const char *name)
 {
-	int i;
-
-	for (i = 0; i < NEAREST; i++) {
+	for (int i = 0; i < NEAREST; i++) {
 		if (!strcmp(n->names[i], name))
 			return false;
 	}
@@ -92,18 +90,17 @@ static void consider_event_name(void *context, const char *name, const char *tex
 void counters_nearest(const char *name, bool (*counts)(const char *name), char *out, size_t size)
 {
 	struct nearest nearest = { .name = name, .counts = counts };
-	unsigned i;
 	size_t n = 0;
 
-	for (i = 0; i < NEAREST; i++) /* names further away are no help */
+	for (unsigned i = 0; i < NEAREST; i++) /* names further away are no help */
 		nearest.distance[i] = (unsigned)strlen(name) / 2 + 1;
-	for (i = 0; counters_known(i); i++) {
+	for (unsigned i = 0; counters_known(i); i++) {
 		consider_name(&nearest, counters_known(i));
 		if (counters_other_name(i))
 			consider_name(&nearest, counters_other_name(i));
 	}
 	libpfm_each(consider_event_name, &nearest);
 	out[0] = '\0';
-	for (i = 0; i < NEAREST && nearest.names[i][0] && n < size; i++)
+	for (unsigned i = 0; i < NEAREST && nearest.names[i][0] && n < size; i++)
 		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "", nearest.names[i]);
 }

@@ -94,9 +94,7 @@ void draft_remove(struct draft *draft, unsigned i)
 
 void draft_read_end_reason(struct event *event, struct arg *args)
 {
-	unsigned i;
-
-	for (i = 0; i < event->n_args; i++) {
+	for (unsigned i = 0; i < event->n_args; i++) {
 		const struct arg *arg = &args[i];
 
 		if (!arg->key || arg->type != ARG_STRING || arg->key->text[0] != 'e' ||

@@ -71,7 +71,7 @@ static bool sniff_is_json(const char *s, const char *end)
 static bool sniff_is_perfetto(const uint8_t *bytes, size_t size)
 {
 	struct wire_field field;
-	size_t at, end;
+	size_t end;
 	bool whole;
 
 	if (wire_read_field(bytes, size, &field) == WIRE_MALFORMED || !field.header)
@@ -80,7 +80,7 @@ static bool sniff_is_perfetto(const uint8_t *bytes, size_t size)
 		return false;
 	whole = field.size <= size;
 	end = whole ? field.size : size;
-	for (at = field.header; at < end; at += field.size) {
+	for (size_t at = field.header; at < end; at += field.size) {
 		switch (wire_read_field(bytes + at, end - at, &field)) {
 		case WIRE_MALFORMED:
 			return false;
@@ -95,9 +95,7 @@ static bool sniff_is_perfetto(const uint8_t *bytes, size_t size)
 
 static bool sniff_is_text(const uint8_t *bytes, size_t size)
 {
-	size_t i;
-
-	for (i = 0; i < size; i++) {
+	for (size_t i = 0; i < size; i++) {
 		if ((bytes[i] < 0x20 && !isspace(bytes[i])) || bytes[i] == 0x7f)
 			return false;
 	}

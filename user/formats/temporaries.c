@@ -21,9 +21,7 @@ static unsigned n_temporaries;
 
 static void temporaries_remove(int signal)
 {
-	unsigned i;
-
-	for (i = 0; i < n_temporaries; i++)
+	for (unsigned i = 0; i < n_temporaries; i++)
 		unlinkat(temporaries[i].directory, temporaries[i].name, 0);
 	raise(signal); /* ends the process once the handler has returned, because of SA_RESETHAND */
 }
@@ -31,10 +29,9 @@ static void temporaries_remove(int signal)
 static sigset_t temporary_signals(void)
 {
 	sigset_t set;
-	size_t i;
 
 	sigemptyset(&set);
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaddset(&set, signals[i]);
 	return set;
 }
@@ -45,9 +42,8 @@ void temporaries_begin(void)
 				     .sa_flags = SA_RESETHAND,
 				     .sa_mask = temporary_signals() };
 	struct sigaction old;
-	size_t i;
 
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		/* nohup, and some shells for background jobs, ignore signals: these stay ignored. */
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &removes, NULL);

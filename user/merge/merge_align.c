@@ -350,9 +350,7 @@ static bool part_needs_steps(const struct part *part, enum align align)
 /* Chooses the first trace whose clocks are known as the reference. */
 static struct part *choose_reference(struct part *parts, unsigned n)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (parts[i].source.origin.version[0] && parts[i].source.origin.clock.monotonic)
 			return &parts[i];
 	}
@@ -364,16 +362,15 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 	struct part *reference = choose_reference(parts, n);
 	struct steps steps = { 0 };
 	bool have_steps = false;
-	unsigned i;
 	int error = 0;
 
 	reference->is_reference = reference->same_boot = true;
 	snprintf(reference->how, sizeof(reference->how), "the others are aligned to its clock");
-	for (i = 0; i < n && !error; i++) {
+	for (unsigned i = 0; i < n && !error; i++) {
 		if (!parts[i].is_reference)
 			error = align_by_clocks(reference, &parts[i], align, f);
 	}
-	for (i = 0; i < n && !error; i++) {
+	for (unsigned i = 0; i < n && !error; i++) {
 		if (!part_needs_steps(&parts[i], align))
 			continue;
 		if (!have_steps)
@@ -382,7 +379,7 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 		error = error ?: align_by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);
-	for (i = 0; i < n && !error; i++) {
+	for (unsigned i = 0; i < n && !error; i++) {
 		if (__builtin_add_overflow(parts[i].offset_ns, parts[i].moved_ns,
 					   &parts[i].offset_ns))
 			error = failure_set(f, -ERANGE, "cannot move", parts[i].source.path, NULL);
@@ -401,9 +398,7 @@ static bool part_first_ns(const struct part *part, int64_t *ret_ns)
 
 static int move_all_parts(struct part *parts, unsigned n, int64_t by_ns, struct failure *f)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (__builtin_add_overflow(parts[i].offset_ns, by_ns, &parts[i].offset_ns))
 			return failure_set(f, -ERANGE, "cannot move", parts[i].source.path, NULL);
 	}
@@ -415,11 +410,10 @@ int merge_first(struct part *parts, unsigned n, int64_t *ret_shift_ns, uint64_t 
 {
 	int64_t first = INT64_MAX, ns;
 	int error = 0;
-	unsigned i;
 
 	*ret_shift_ns = 0;
 	*ret_first_ns = 0;
-	for (i = 0; i < n && !error; i++) {
+	for (unsigned i = 0; i < n && !error; i++) {
 		/*
 		 * The first mark of a file need not be its earliest one. That matters if it may be
 		 * before the clock's zero: then the whole file is read for it.

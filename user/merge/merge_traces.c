@@ -47,11 +47,9 @@ static struct clock_reading merge_shift_clock(const struct merge_traces *m,
 /* Later files of a recording repeat the open slices and the counters, so that each can be read alone. */
 static bool event_is_repeated(const struct event *event)
 {
-	unsigned i;
-
 	if (event->kind != EVENT_BEGIN && event->kind != EVENT_ASYNC_BEGIN)
 		return event->continued;
-	for (i = 0; i < event->n_args; i++) {
+	for (unsigned i = 0; i < event->n_args; i++) {
 		const struct arg *arg = &event->args[i];
 
 		if (arg->type == ARG_BOOL && arg->key && !strcmp(arg->key->text, "continued"))
@@ -130,12 +128,11 @@ static const char *base_name(const char *path)
 static void merge_choose_labels(struct merge_traces *m)
 {
 	bool several_hosts = false;
-	unsigned i;
 
-	for (i = 1; i < m->n_parts; i++)
+	for (unsigned i = 1; i < m->n_parts; i++)
 		several_hosts |=
 			strcmp(m->parts[i].source.origin.host, m->parts[0].source.origin.host) != 0;
-	for (i = 0; i < m->n_parts; i++) {
+	for (unsigned i = 0; i < m->n_parts; i++) {
 		struct part *part = &m->parts[i];
 		const struct trace_origin *o = &part->source.origin;
 		const char *base = base_name(m->parts[part->recording].source.path);
@@ -154,9 +151,8 @@ static void merge_choose_labels(struct merge_traces *m)
 static struct part *part_next_file(const struct merge_traces *m, const struct part *part)
 {
 	const uint64_t *uuid = part->source.origin.trace_uuid;
-	unsigned i;
 
-	for (i = 0; i < m->n_parts && uuid[0]; i++) {
+	for (unsigned i = 0; i < m->n_parts && uuid[0]; i++) {
 		const uint64_t *other = m->parts[i].source.origin.trace_uuid;
 
 		if (other[0] == uuid[0] && other[1] == uuid[1] + 1 && !m->parts[i].goes_on)
@@ -176,10 +172,10 @@ static uint64_t part_sched_start(const struct part *part)
 /* Sorts the recordings that have scheduling events by the first of these. `heads` are the first files of each. */
 static void parts_sort_by_sched(const struct merge_traces *m, unsigned *heads, unsigned n)
 {
-	unsigned i, k, head;
+	unsigned head;
 
-	for (i = 0; i < n; i++) {
-		for (k = i + 1; k < n; k++) {
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned k = i + 1; k < n; k++) {
 			uint64_t first = part_sched_start(&m->parts[heads[i]]);
 			uint64_t other = part_sched_start(&m->parts[heads[k]]);
 
@@ -237,12 +233,11 @@ static bool offset_matches_path(const struct merge_offset *offset, const char *p
 static int merge_apply_offsets(struct merge_traces *m, struct failure *f)
 {
 	char file[256];
-	unsigned i, k;
 
-	for (k = 0; k < m->n_offsets; k++) {
+	for (unsigned k = 0; k < m->n_offsets; k++) {
 		struct merge_offset *offset = &m->offsets[k];
 
-		for (i = 0; i < m->n_parts; i++) {
+		for (unsigned i = 0; i < m->n_parts; i++) {
 			if (!offset_matches_path(offset, m->parts[i].source.path))
 				continue;
 			offset->used = true;
@@ -286,10 +281,9 @@ static struct trace_origin merge_common_origin(const struct merge_traces *m)
 
 static int merge_open_parts(struct merge_traces *m, struct failure *f)
 {
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < m->n_parts && !error; i++) {
+	for (unsigned i = 0; i < m->n_parts && !error; i++) {
 		error = source_open(&m->parts[i].source, m->paths[i], f);
 		error = error ?: source_read_start(&m->parts[i].source, f);
 	}
@@ -300,13 +294,12 @@ static int merge_read_parts(struct merge_traces *m, struct failure *f)
 {
 	struct reader_sink sink = { merge_event,	 m,    m->rewrite.names,
 				    &m->rewrite.account, NULL, m->rewrite.callstacks };
-	unsigned i;
 	int error = 0;
 
 	m->owners = owners_new(m->rewrite.names, false);
 	if (!m->owners)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	for (i = 0; i < m->n_parts && !error; i++) {
+	for (unsigned i = 0; i < m->n_parts && !error; i++) {
 		struct part *part = &m->parts[m->order[i]];
 
 		m->at = m->order[i];
@@ -337,13 +330,12 @@ int merge_traces(struct merge_traces *m, struct failure *f)
 {
 	struct trace_origin origin;
 	uint64_t first_ns;
-	unsigned i;
 	int error = 0;
 
 	m->parts = calloc(m->n_parts, sizeof(*m->parts));
 	if (!m->parts)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	for (i = 0; i < m->n_outputs && !error; i++)
+	for (unsigned i = 0; i < m->n_outputs && !error; i++)
 		error = rewrite_output(&m->rewrite, m->outputs[i], f);
 	error = error ?: merge_open_parts(m, f);
 	error = error ?: merge_apply_offsets(m, f);
@@ -371,9 +363,7 @@ int merge_traces(struct merge_traces *m, struct failure *f)
 
 void merge_traces_free(struct merge_traces *m)
 {
-	unsigned i;
-
-	for (i = 0; m->parts && i < m->n_parts; i++)
+	for (unsigned i = 0; m->parts && i < m->n_parts; i++)
 		source_close(&m->parts[i].source);
 	owners_free(m->owners);
 	rewrite_free(&m->rewrite);

@@ -165,7 +165,6 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		.name_stack = rewrite_name_stack,
 		.name_context = r,
 	};
-	unsigned i;
 	int error;
 
 	r->base_ns = info.start_ns;
@@ -173,7 +172,7 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 	if (!info.trace_uuid[0] && !info.trace_uuid[1] &&
 	    getrandom(info.trace_uuid, sizeof(info.trace_uuid), 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		struct rewrite_output *o = &r->outputs[i];
 
 		o->consumer = o->make(o->sink, &info);
@@ -191,10 +190,9 @@ void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
 	struct account added = account_since(&r->account, &r->before);
 	struct account account = origin->account;
 	uint64_t lost = account_lost(&added);
-	unsigned i;
 
 	if (origin->has_account) {
-		for (i = 0; i < LOST_REASONS; i++)
+		for (unsigned i = 0; i < LOST_REASONS; i++)
 			account.lost[i] += added.lost[i];
 		account.written -= lost < account.written ? lost : account.written;
 	} else {
@@ -211,9 +209,8 @@ void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
 static int rewrite_output_failed(const struct rewrite *r, struct failure *f)
 {
 	int error = 0;
-	unsigned i;
 
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		const struct rewrite_output *o = &r->outputs[i];
 
 		if (o->written)
@@ -237,7 +234,6 @@ static void account_leave_out(struct account *account, uint64_t marks)
 int rewrite_end(struct rewrite *r, struct failure *f)
 {
 	uint64_t left_out;
-	unsigned i;
 
 	timeline_finish(r->timeline);
 	if (r->cut) {
@@ -249,7 +245,7 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 	r->written_account.sched_events = r->account.sched_events;
 	r->written_account.stacks = r->account.stacks;
 	r->written_account.orderly = !r->unfinished;
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		struct consumer *h = r->outputs[i].consumer;
 
 		if (!h->error)
@@ -270,10 +266,8 @@ bool rewrite_any_written(const struct rewrite *r)
 
 void rewrite_free(struct rewrite *r)
 {
-	unsigned i;
-
 	timeline_free(r->timeline);
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		if (!r->outputs[i].written)
 			sink_abandon(r->outputs[i].sink);
 	}
@@ -348,9 +342,7 @@ static void rewrite_print_count(uint64_t count, const char *text)
 
 static bool writes_only_json(const struct rewrite *r)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		if (r->outputs[i].make == perfetto_writer_new)
 			return false;
 	}
@@ -360,9 +352,8 @@ static bool writes_only_json(const struct rewrite *r)
 void rewrite_summary(const struct rewrite *r)
 {
 	const struct account *a = &r->account;
-	unsigned i;
 
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		const struct rewrite_output *o = &r->outputs[i];
 		char size[32];
 
@@ -379,7 +370,7 @@ void rewrite_summary(const struct rewrite *r)
 	rewrite_print_count(callstacks_refused(r->callstacks),
 			    "call stacks not written: there are too many different ones");
 	rewrite_print_count(r->marks_lost, "marks were lost while they were recorded");
-	for (i = 0; i < LOST_REASONS; i++)
+	for (unsigned i = 0; i < LOST_REASONS; i++)
 		rewrite_print_count(a->lost[i], lost_reason_text(i));
 	rewrite_print_count(a->unreadable_args, "events with too many arguments, which were cut");
 	rewrite_print_count(a->cut_strings, "strings were cut to their limit");

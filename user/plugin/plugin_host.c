@@ -182,7 +182,6 @@ static int host_event(struct host *h, const struct plugin_event *m, struct texts
 		.is_complete = m->is_complete,
 		.scope = m->scope < PROFTRACE_SCOPE_GLOBAL ? m->scope : PROFTRACE_SCOPE_GLOBAL,
 	};
-	unsigned i;
 
 	if (m->n_args > PLUGIN_ARGS ||
 	    (size_t)(texts->end - texts->at) < m->n_args * sizeof(wire[0]))
@@ -193,7 +192,7 @@ static int host_event(struct host *h, const struct plugin_event *m, struct texts
 	e.name = next_text(texts, m->name);
 	e.categories = next_text(texts, m->categories);
 	e.unit = next_text(texts, m->unit);
-	for (i = 0; i < m->n_args; i++) {
+	for (unsigned i = 0; i < m->n_args; i++) {
 		if (wire[i].type < PROFTRACE_INT || wire[i].type > PROFTRACE_NULL)
 			return host_reply(h, -EPROTO, "open", "");
 		args[i].key = next_text(texts, wire[i].key);

@@ -46,9 +46,9 @@ static bool plugin_signalled(struct plugin *p)
 static int plugin_poll(struct plugin *p, int descriptor, short events)
 {
 	struct pollfd fd = { .fd = descriptor, .events = events };
-	int n, ms;
+	int n;
 
-	for (ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+	for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
 		n = TEMP_FAILURE_RETRY(poll(&fd, 1, p->live ? 0 : STEP_MS));
 		if (n)
 			return n < 0 ? -errno : 0;

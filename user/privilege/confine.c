@@ -187,10 +187,9 @@ static const int brokers_bpf[] = {
 /* libseccomp ignores system calls that this architecture does not have. */
 static int filter_allow(scmp_filter_ctx filter, const int *calls, unsigned n)
 {
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; !error && i < n; i++)
+	for (unsigned i = 0; !error && i < n; i++)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
 	return error;
 }
@@ -273,16 +272,15 @@ static int filter_load(scmp_filter_ctx filter, int error)
 int confine_recorder(const pid_t *children, unsigned n_children)
 {
 	scmp_filter_ctx filter = filter_new();
-	unsigned i;
 	int error;
 
 	if (!filter)
 		return -ENOMEM;
 	error = filter_allow(filter, recorders, LENGTH(recorders));
-	for (i = 0; !error && i < LENGTH(recorders_ioctl); i++)
+	for (unsigned i = 0; !error && i < LENGTH(recorders_ioctl); i++)
 		error = filter_allow_if(filter, SCMP_SYS(ioctl),
 					filter_arg_equals(1, recorders_ioctl[i]));
-	for (i = 0; !error && i < n_children; i++)
+	for (unsigned i = 0; !error && i < n_children; i++)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 2,
 					 filter_arg_equals(0, children[i]),
 					 filter_arg_equals(1, SIGKILL));
@@ -306,13 +304,12 @@ static int filter_allow_reading(scmp_filter_ctx filter)
 int confine_broker(bool perf_events)
 {
 	scmp_filter_ctx filter = filter_new();
-	unsigned i;
 	int error;
 
 	if (!filter)
 		return -ENOMEM;
 	error = filter_allow_reading(filter);
-	for (i = 0; !error && i < LENGTH(brokers_bpf); i++)
+	for (unsigned i = 0; !error && i < LENGTH(brokers_bpf); i++)
 		error = filter_allow_if(filter, SCMP_SYS(bpf),
 					filter_arg_equals(0, brokers_bpf[i]));
 	error = error ?: filter_allow_threads(filter);

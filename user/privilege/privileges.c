@@ -42,9 +42,7 @@ bool privilege_held(int capability)
 
 static void privileges_drop_bounding(const capability_sets sets)
 {
-	int i;
-
-	for (i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++) {
+	for (int i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++) {
 		if (!(sets[CAP_TO_INDEX(i)].permitted & CAP_TO_MASK(i)))
 			prctl(PR_CAPBSET_DROP, i);
 	}
@@ -54,11 +52,10 @@ int privileges_keep(const int *capabilities, unsigned n, bool also_children)
 {
 	capability_sets had, keep = { 0 };
 	int error = capabilities_get(had);
-	unsigned i;
 
 	if (error)
 		return error;
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		unsigned k = CAP_TO_INDEX(capabilities[i]);
 
 		keep[k].permitted |= had[k].permitted & CAP_TO_MASK(capabilities[i]);
@@ -85,13 +82,12 @@ void privileges_missing(bool uprobe_multi, char *out, size_t size)
 		{ CAP_PERFMON, "CAP_PERFMON", false },
 		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", true },
 	};
-	unsigned i;
 
 	out[0] = '\0';
 	/* CAP_SYS_ADMIN includes the others. */
 	if (privilege_held(CAP_SYS_ADMIN))
 		return;
-	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+	for (unsigned i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
 		size_t at = strlen(out);
 
 		if (privilege_held(needed[i].capability) || (needed[i].before && uprobe_multi))

@@ -19,9 +19,7 @@
 
 static void glob_accept(struct target_glob *g, unsigned position, unsigned first, unsigned last)
 {
-	unsigned byte;
-
-	for (byte = first; byte <= last; byte++)
+	for (unsigned byte = first; byte <= last; byte++)
 		g->next[byte] |= 1ull << position;
 }
 
@@ -38,7 +36,6 @@ static const char *glob_add_set(struct target_glob *g, unsigned position, const 
 {
 	const char *at = set + 1, *first;
 	bool negated = *at == '!' || *at == '^';
-	unsigned byte;
 
 	at += negated;
 	for (first = at; *at && (*at != ']' || at == first);) {
@@ -51,12 +48,12 @@ static const char *glob_add_set(struct target_glob *g, unsigned position, const 
 		glob_accept(g, position, from, to);
 	}
 	if (!*at) {
-		for (byte = 0; byte < 256; byte++)
+		for (unsigned byte = 0; byte < 256; byte++)
 			g->next[byte] &= ~(1ull << position);
 		glob_accept(g, position, '[', '[');
 		return set + 1;
 	}
-	for (byte = 0; negated && byte < 256; byte++)
+	for (unsigned byte = 0; negated && byte < 256; byte++)
 		g->next[byte] ^= 1ull << position;
 	return at + 1;
 }
@@ -95,9 +92,8 @@ static const char *glob_compile(struct target_glob *g, const char *text)
 bool target_glob_matches(const struct target_glob *g, const char *text)
 {
 	uint64_t positions = 1;
-	unsigned i;
 
-	for (i = 0; i < TARGET_TEXT - 1 && text[i]; i++)
+	for (unsigned i = 0; i < TARGET_TEXT - 1 && text[i]; i++)
 		positions = target_glob_step(g, positions, (unsigned char)text[i]);
 	return positions & g->final;
 }
@@ -264,9 +260,7 @@ const char *target_filter_add_cgroup(struct target_filter *f, const char *path)
 
 static bool any_glob_matches(const struct target_filter *f, const char *text, enum target_kind kind)
 {
-	unsigned i;
-
-	for (i = 0; i < f->n_globs; i++) {
+	for (unsigned i = 0; i < f->n_globs; i++) {
 		if (f->globs[i].kind == (__u32)kind && target_glob_matches(&f->globs[i], text))
 			return true;
 	}
@@ -303,11 +297,10 @@ static bool process_has_name(const struct target_filter *f, int directory)
 static bool process_has_user(const struct target_filter *f, int directory)
 {
 	struct stat st;
-	unsigned i;
 
 	if (fstat(directory, &st))
 		return false;
-	for (i = 0; i < f->n_users; i++) {
+	for (unsigned i = 0; i < f->n_users; i++) {
 		if (f->users[i] == st.st_uid)
 			return true;
 	}
@@ -316,9 +309,7 @@ static bool process_has_user(const struct target_filter *f, int directory)
 
 bool target_containers_have(const struct target_containers *c, const char *id)
 {
-	unsigned i;
-
-	for (i = 0; c && i < c->n; i++) {
+	for (unsigned i = 0; c && i < c->n; i++) {
 		if (!memcmp(c->ids[i], id, TARGET_CONTAINER_ID))
 			return true;
 	}
@@ -342,11 +333,10 @@ static bool process_has_cgroups(const struct target_filter *f,
 	__u32 missing = f->kinds & (TARGET_UNIT | TARGET_CONTAINER);
 	char path[PATH_MAX], *name, *rest = path;
 	bool is_within = !f->n_cgroups;
-	unsigned i;
 
 	if (!process_cgroup(directory, path, sizeof(path)))
 		return false;
-	for (i = 0; !is_within && i < f->n_cgroups; i++)
+	for (unsigned i = 0; !is_within && i < f->n_cgroups; i++)
 		is_within = cgroup_is_within(path, f->cgroups[i].path);
 	cgroup_place(path, &place);
 	if (place.container[0] && target_containers_have(containers, place.container))

@@ -73,11 +73,10 @@ static bool trigger_matches(const struct flight *f, unsigned i, const struct fac
 static int flight_watch_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct flight *f = (struct flight *)consumer;
-	unsigned i;
 
 	if (fact->kind != FACT_END && fact->kind != FACT_INSTANT && fact->kind != FACT_ASYNC_END)
 		return 0;
-	for (i = 0; i < f->options->n_triggers && !f->fired; i++) {
+	for (unsigned i = 0; i < f->options->n_triggers && !f->fired; i++) {
 		if (trigger_matches(f, i, fact))
 			f->fired = &f->options->triggers[i];
 	}
@@ -91,7 +90,6 @@ int flight_new(struct recording *r, struct flight **ret_flight, struct failure *
 {
 	struct flight *f = calloc(1, sizeof(*f));
 	char size[32];
-	unsigned i;
 
 	if (!f)
 		return failure_set(failure, -ENOMEM, "cannot start", "", NULL);
@@ -105,7 +103,7 @@ int flight_new(struct recording *r, struct flight **ret_flight, struct failure *
 		failure_hint(failure, "use a smaller --flight-memory");
 		return -ENOMEM;
 	}
-	for (i = 0; i < r->options->n_triggers; i++)
+	for (unsigned i = 0; i < r->options->n_triggers; i++)
 		f->names[i] = names_intern_string(r->names, r->options->triggers[i].name);
 	*ret_flight = f;
 	return timeline_add_consumer(r->timeline, &f->consumer);
@@ -177,13 +175,11 @@ static void flight_emit_note(struct recording *r, uint64_t ts_ns, const char *na
 
 static void flight_report_dump(struct recording *r, const char *trigger, uint64_t reached_ns)
 {
-	unsigned i;
-
 	if (r->options->verbosity < 0)
 		return;
 	status_clear(r);
 	print_visible(stderr, "proftrace: %s: the last %.3f s are in", trigger, reached_ns / 1e9);
-	for (i = 0; i < r->n_files; i++) {
+	for (unsigned i = 0; i < r->n_files; i++) {
 		if (r->files[i].set == r->sets)
 			print_visible(stderr, " %s", r->files[i].path);
 	}

@@ -287,7 +287,7 @@ int include_all(struct recording *r)
 		/* Signals that ended the recording do not end the reading. */
 		.signals = r->signals ? r->signals : 1,
 	};
-	unsigned i, from_programs;
+	unsigned from_programs;
 	int error;
 
 	if (!in)
@@ -303,7 +303,7 @@ int include_all(struct recording *r)
 	plugins_flush(r);
 	include_distrust_all(r);
 	from_programs = in->n;
-	for (i = 0; i < r->options->n_includes; i++)
+	for (unsigned i = 0; i < r->options->n_includes; i++)
 		include_add(in, r->options->includes[i]);
 	all.owners = owners_new(r->names, true);
 	if (!all.owners)
@@ -315,9 +315,7 @@ int include_all(struct recording *r)
 
 bool includes_are_whole(const struct recording *r)
 {
-	unsigned i;
-
-	for (i = 0; r->includes && i < r->includes->n; i++) {
+	for (unsigned i = 0; r->includes && i < r->includes->n; i++) {
 		if (r->includes->list[i].left_out || r->includes->list[i].error)
 			return false;
 	}
@@ -326,9 +324,7 @@ bool includes_are_whole(const struct recording *r)
 
 void includes_print(const struct recording *r)
 {
-	unsigned i;
-
-	for (i = 0; r->includes && i < r->includes->n; i++) {
+	for (unsigned i = 0; r->includes && i < r->includes->n; i++) {
 		const struct include *in = &r->includes->list[i];
 
 		if (in->error)

@@ -29,11 +29,9 @@ struct includes *includes_get(struct recording *r)
 
 void includes_free(struct includes *in)
 {
-	unsigned i;
-
 	if (!in)
 		return;
-	for (i = 0; i < in->n; i++) {
+	for (unsigned i = 0; i < in->n; i++) {
 		free(in->list[i].path);
 		if (in->list[i].base >= 0)
 			close(in->list[i].base);
@@ -54,9 +52,7 @@ struct include *include_add(struct includes *in, const char *path)
 
 static bool include_is_listed(const struct includes *in, const char *path)
 {
-	unsigned i;
-
-	for (i = 0; i < in->n; i++) {
+	for (unsigned i = 0; i < in->n; i++) {
 		if (in->list[i].from_program && !strcmp(in->list[i].path, path))
 			return true;
 	}
@@ -156,9 +152,7 @@ static void include_distrust(struct include *include)
  */
 void include_handle_exec(struct recording *r, const struct event *event)
 {
-	unsigned i;
-
-	for (i = 0; r->includes && i < r->includes->n; i++) {
+	for (unsigned i = 0; r->includes && i < r->includes->n; i++) {
 		if (r->includes->list[i].pid == event->pid)
 			include_distrust(&r->includes->list[i]);
 	}
@@ -167,11 +161,10 @@ void include_handle_exec(struct recording *r, const struct event *event)
 void include_distrust_all(struct recording *r)
 {
 	struct account account = { 0 };
-	unsigned i;
 
 	if (r->capture)
 		capture_account(r->capture, &account);
-	for (i = 0; account.kernel_events_lost && i < r->includes->n; i++)
+	for (unsigned i = 0; account.kernel_events_lost && i < r->includes->n; i++)
 		include_distrust(&r->includes->list[i]);
 }
 

@@ -17,9 +17,8 @@ static inline int intake_write(struct recording *r, const struct event *event)
 	uint64_t before = r->accounting.written;
 	int error = timeline_event(r->writer, event);
 	uint64_t marks = r->accounting.written - before;
-	unsigned i;
 
-	for (i = 0; marks && i < r->n_outputs; i++) {
+	for (unsigned i = 0; marks && i < r->n_outputs; i++) {
 		if (!r->outputs[i].consumer->error)
 			sink_count_marks(r->outputs[i].sink, marks);
 	}

@@ -86,10 +86,9 @@ void killed_print(const struct recording *r, FILE *out)
 void killed_print_json(const struct recording *r, FILE *out)
 {
 	const struct killed_processes *killed = &r->killed;
-	uint64_t i;
 
 	fprintf(out, "  \"processes_killed\": %" PRIu64 ",\n  \"killed\": [", killed->n);
-	for (i = 0; i < killed->n && i < KILLED_LISTED; i++)
+	for (uint64_t i = 0; i < killed->n && i < KILLED_LISTED; i++)
 		fprintf(out, "%s{\"pid\": %u, \"signal\": %d}", i ? ", " : "", killed->list[i].pid,
 			killed->list[i].signal);
 	fputs("],\n", out);

@@ -109,10 +109,8 @@ static void change_domain_mode(struct recording *r, unsigned i, const struct cos
 /* A process has forbidden itself the processor's counter. The domains that were in buffered mode have left it. */
 static void note_forbidden(struct recording *r, const struct costs *costs)
 {
-	unsigned i;
-
 	r->modes->forbidden = true;
-	for (i = 1; i < costs->n; i++) {
+	for (unsigned i = 1; i < costs->n; i++) {
 		const struct domain_mode *m = &r->modes->domains[i];
 
 		if (costs->domains[i].can_buffer &&
@@ -230,7 +228,6 @@ void modes_print(const struct recording *r, FILE *out)
 void modes_json(const struct recording *r, FILE *out)
 {
 	bool first = true;
-	unsigned i;
 
 	if (r->why_exact) {
 		put_json_string(out, "  \"why_exact\": ", r->why_exact);
@@ -243,7 +240,7 @@ void modes_json(const struct recording *r, FILE *out)
 		"\"counter_forbidden_by\": %d, \"domains\": [",
 		modes_limit(r), r->modes->begin_buffered ? "batch" : "exact",
 		capture_exact_files(r->capture), (int)capture_counter_forbidden(r->capture));
-	for (i = 1; i < GUARD_DOMAINS; i++) {
+	for (unsigned i = 1; i < GUARD_DOMAINS; i++) {
 		const struct domain_mode *m = &r->modes->domains[i];
 
 		if (!m->domain)

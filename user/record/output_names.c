@@ -35,12 +35,11 @@ static const char *const fields[] = {
 static int field_at(const char *brace, size_t *ret_length)
 {
 	const char *end = strchr(brace, '}');
-	unsigned i;
 
 	if (!end)
 		return -1;
 	*ret_length = end - brace + 1;
-	for (i = 0; i < N_FIELDS; i++) {
+	for (unsigned i = 0; i < N_FIELDS; i++) {
 		if (strlen(fields[i]) == *ret_length - 2 &&
 		    !strncmp(brace + 1, fields[i], *ret_length - 2))
 			return (int)i;
@@ -189,9 +188,8 @@ static bool is_used(const struct output_names *names, const char *name, const ch
 		    unsigned n)
 {
 	struct used_path *used;
-	unsigned i;
 
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		char path[PATH_MAX];
 
 		snprintf(path, sizeof(path), "%s%s", name, suffixes[i]);
@@ -224,7 +222,6 @@ char *output_name_next(struct output_names *names, const char *name, const char 
 	char *plain = expand(names, name, set, values), *text = NULL, path[PATH_MAX];
 	struct used_path *first;
 	uint64_t number = 1;
-	unsigned i;
 
 	if (!plain)
 		return NULL;
@@ -240,7 +237,7 @@ char *output_name_next(struct output_names *names, const char *name, const char 
 	}
 	if (first)
 		first->next = number + 1;
-	for (i = 0; text && i < n_suffixes; i++) {
+	for (unsigned i = 0; text && i < n_suffixes; i++) {
 		if (!use(names, text, suffixes[i])) {
 			free(text);
 			text = NULL;

@@ -152,7 +152,7 @@ static int output_probe_file(const char *name, const struct form *form, struct f
 int outputs_prepare(struct recording *r, struct failure *f)
 {
 	struct form forms[2];
-	unsigned i, k, n;
+	unsigned n;
 	int error;
 
 	if (!r->options->n_outputs)
@@ -160,9 +160,9 @@ int outputs_prepare(struct recording *r, struct failure *f)
 	error = prepare_names(r, f);
 	if (error || !r->many_files)
 		return error;
-	for (i = 0; i < output_option_count(r); i++) {
+	for (unsigned i = 0; i < output_option_count(r); i++) {
 		n = output_forms(r, output_option_name(r, i), forms);
-		for (k = 0; k < n; k++) {
+		for (unsigned k = 0; k < n; k++) {
 			error = output_probe_file(output_option_name(r, i), &forms[k], f);
 			if (error)
 				return error;
@@ -277,7 +277,6 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	struct output_fields step = { 0 };
 	struct trace_info info = r->info;
 	int error = 0;
-	unsigned i;
 
 	if (!fields) {
 		step.has_step = timeline_step(r->timeline, &step.epoch, &step.batch);
@@ -293,7 +292,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	info.name_context = r;
 	r->begun = account_so_far(r);
 	r->begun_marks = r->accounting.written;
-	for (i = 0; i < output_option_count(r); i++) {
+	for (unsigned i = 0; i < output_option_count(r); i++) {
 		int failed = outputs_open_name(r, i, &info, fields, f);
 
 		error = failed ? failed : error;
@@ -324,9 +323,7 @@ static void outputs_count_failures(struct recording *r)
 
 void outputs_flush(struct recording *r)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		struct consumer *h = r->outputs[i].consumer;
 
 		if (!h->error)
@@ -338,9 +335,8 @@ void outputs_flush(struct recording *r)
 uint64_t outputs_bytes(const struct recording *r)
 {
 	uint64_t sum = r->files_bytes;
-	unsigned i;
 
-	for (i = 0; i < r->n_outputs; i++)
+	for (unsigned i = 0; i < r->n_outputs; i++)
 		sum += sink_size(r->outputs[i].sink);
 	return sum;
 }
@@ -382,9 +378,8 @@ static void outputs_delete_older(struct recording *r, unsigned name)
 static void outputs_forget_file(void *context, dev_t device, ino_t inode)
 {
 	struct recording *r = context;
-	unsigned i;
 
-	for (i = 0; i < r->n_files; i++) {
+	for (unsigned i = 0; i < r->n_files; i++) {
 		struct written_file *file = &r->files[i];
 
 		if (file->device != device || file->inode != inode)
@@ -470,7 +465,6 @@ int outputs_end(struct recording *r, const struct account *account)
 	uint64_t held = 0; /* the most marks that one of the files holds */
 	bool any = r->n_outputs > 0;
 	int error = 0;
-	unsigned i;
 
 	if (r->all_outputs_failed && !any) {
 		/* There should have been further files, which could not be opened. */
@@ -480,7 +474,7 @@ int outputs_end(struct recording *r, const struct account *account)
 	}
 	if (any)
 		capture_name_frames(r->capture);
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		output_close(r, &r->outputs[i], &own);
 		if (sink_marks(r->outputs[i].sink) > held)
 			held = sink_marks(r->outputs[i].sink);
@@ -495,7 +489,7 @@ int outputs_end(struct recording *r, const struct account *account)
 	while (r->n_outputs)
 		output_drop(r, &r->outputs[--r->n_outputs]);
 	timeline_set_recorded(r->writer, false);
-	for (i = 0; any && r->options->keep && i < output_option_count(r); i++)
+	for (unsigned i = 0; any && r->options->keep && i < output_option_count(r); i++)
 		outputs_delete_older(r, i);
 	if (any && r->quota)
 		outputs_apply_quota(r);
@@ -507,9 +501,8 @@ void outputs_rotate(struct recording *r)
 	struct output_fields next;
 	struct failure f = { 0 };
 	uint64_t largest = 0;
-	unsigned i;
 
-	for (i = 0; i < r->n_outputs; i++) {
+	for (unsigned i = 0; i < r->n_outputs; i++) {
 		uint64_t size = sink_expected_size(r->outputs[i].sink);
 
 		largest = size > largest ? size : largest;

@@ -61,9 +61,8 @@ static double overhead_percent(uint64_t cost_ns, uint64_t cpu_ns)
 static uint64_t sum_domain_costs(const struct costs *costs)
 {
 	uint64_t sum = 0;
-	unsigned i;
 
-	for (i = 0; i < costs->n; i++)
+	for (unsigned i = 0; i < costs->n; i++)
 		sum += costs->domains[i].cost_ns;
 	return sum;
 }
@@ -212,16 +211,14 @@ bool overhead_line(const struct recording *r, unsigned i, char *line, size_t siz
 void overhead_print(const struct recording *r, FILE *out)
 {
 	char line[512];
-	unsigned i;
 
-	for (i = 0; overhead_line(r, i, line, sizeof(line)); i++)
+	for (unsigned i = 0; overhead_line(r, i, line, sizeof(line)); i++)
 		print_visible(out, "%s\n", line);
 }
 
 void overhead_json(const struct recording *r, FILE *out)
 {
 	const struct overhead *o = r->overhead;
-	unsigned i;
 
 	if (!o || r->options->max_overhead <= 0)
 		return;
@@ -229,7 +226,7 @@ void overhead_json(const struct recording *r, FILE *out)
 		"  \"overhead\": {\"limit_percent\": %g, \"latest_percent\": %.3f, "
 		"\"highest_percent\": %.3f, \"entry_ns\": %" PRIu64 ", \"domains_off\": [",
 		r->options->max_overhead, o->latest, o->highest, capture_entry_ns(r->capture));
-	for (i = 0; i < o->n_off; i++) {
+	for (unsigned i = 0; i < o->n_off; i++) {
 		const struct switched_off *s = &o->off[i];
 
 		put_json_string(

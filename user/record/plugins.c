@@ -5,10 +5,9 @@
 
 int plugins_open(struct recording *r, struct failure *f)
 {
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; !error && i < r->options->n_plugins; i++) {
+	for (unsigned i = 0; !error && i < r->options->n_plugins; i++) {
 		error = plugin_new(r->options->plugins[i], &r->info, &r->plugins[i].consumer, f);
 		if (error)
 			break;
@@ -22,9 +21,7 @@ int plugins_open(struct recording *r, struct failure *f)
 /* Sends what is buffered for each plug-in. One that failed is reported once its process has exited. */
 void plugins_poll(struct recording *r)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_plugins; i++) {
+	for (unsigned i = 0; i < r->n_plugins; i++) {
 		struct failure f = { 0 };
 
 		if (r->plugins[i].reported || !plugin_tend(r->plugins[i].consumer) ||
@@ -39,9 +36,7 @@ void plugins_poll(struct recording *r)
 
 void plugins_flush(struct recording *r)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_plugins; i++) {
+	for (unsigned i = 0; i < r->n_plugins; i++) {
 		struct consumer *h = r->plugins[i].consumer;
 
 		if (!h->error)
@@ -53,25 +48,19 @@ void plugins_flush(struct recording *r)
 /* Each plug-in that is still running gets the path of a trace that joins the recording, before its events. */
 void plugins_announce_trace(struct recording *r, const char *path)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_plugins; i++)
+	for (unsigned i = 0; i < r->n_plugins; i++)
 		plugin_json_file(r->plugins[i].consumer, path);
 }
 
 void plugins_recording_ended(struct recording *r)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_plugins; i++)
+	for (unsigned i = 0; i < r->n_plugins; i++)
 		plugin_recorded(r->plugins[i].consumer, recording_signals, r);
 }
 
 void plugins_close(struct recording *r, const struct account *account)
 {
-	unsigned i;
-
-	for (i = 0; i < r->n_plugins; i++) {
+	for (unsigned i = 0; i < r->n_plugins; i++) {
 		struct consumer *h = r->plugins[i].consumer;
 
 		if (!h->error)

@@ -127,7 +127,6 @@ static int quota_save(struct quota *q)
 {
 	FILE *list = NULL;
 	int fd, error = 0;
-	size_t i;
 
 	unlinkat(q->directory, QUOTA_LIST_NEXT, 0);
 	fd = openat(q->directory, QUOTA_LIST_NEXT,
@@ -140,7 +139,7 @@ static int quota_save(struct quota *q)
 			close(fd);
 		return error;
 	}
-	for (i = 0; i < q->n; i++)
+	for (size_t i = 0; i < q->n; i++)
 		fprintf(list, "%ju %ju %s\n", (uintmax_t)q->files[i].device,
 			(uintmax_t)q->files[i].inode, q->files[i].name);
 	if (fflush(list) || fsync(fd))

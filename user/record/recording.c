@@ -378,14 +378,14 @@ static bool process_is_ours(pid_t pid)
 static int recording_attach(struct recording *r, struct failure *f)
 {
 	int fds[3], error = 0;
-	unsigned i, n;
+	unsigned n;
 
 	if (!target_filter_is_empty(&r->options->targets)) {
 		r->of_others = !geteuid();
 		return capture_find(r->capture, f);
 	}
 	if (!r->options->command) {
-		for (i = 0; !error && i < r->options->n_pids; i++) {
+		for (unsigned i = 0; !error && i < r->options->n_pids; i++) {
 			r->of_others |= !process_is_ours(r->options->pids[i]);
 			error = capture_attach(r->capture, r->options->pids[i], f);
 		}
@@ -488,9 +488,7 @@ static int recording_open_files(struct recording *r, struct failure *f)
 
 static bool recording_is_selected(const struct record_options *o, pid_t pid)
 {
-	unsigned i;
-
-	for (i = 0; i < o->n_pids; i++) {
+	for (unsigned i = 0; i < o->n_pids; i++) {
 		if (o->pids[i] == pid)
 			return true;
 	}
@@ -531,7 +529,6 @@ int recording_run(struct recording *r, struct failure *f)
 	uint64_t alive_ns;
 	bool more = false;
 	struct waits w;
-	unsigned i;
 	int error;
 
 	recording_confine(r);
@@ -549,7 +546,7 @@ int recording_run(struct recording *r, struct failure *f)
 	recording_emit_clocks(r);
 	if (r->system)
 		recording_read_system(r);
-	for (i = 0; !r->options->no_children && i < r->options->n_pids; i++)
+	for (unsigned i = 0; !r->options->no_children && i < r->options->n_pids; i++)
 		recording_note_children(r, r->options->pids[i]);
 	r->starts_later = r->options->start_at_ns != 0;
 	if (r->starts_later)

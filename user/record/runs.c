@@ -259,14 +259,13 @@ int runs_record(struct runs *runs, struct failure *f)
 void runs_free(struct runs *runs)
 {
 	char warm_up[PATH_MAX + 32];
-	unsigned side, i;
 
 	if (runs->path[0]) {
 		snprintf(warm_up, sizeof(warm_up), "%s/warm-up.pftrace", runs->path);
 		unlink(warm_up);
 	}
-	for (side = 0; side < RUN_SIDES; side++) {
-		for (i = 0; i < runs->n_traces[side]; i++) {
+	for (unsigned side = 0; side < RUN_SIDES; side++) {
+		for (unsigned i = 0; i < runs->n_traces[side]; i++) {
 			if (!runs->directory)
 				unlink(runs->traces[side][i]);
 			free(runs->traces[side][i]);

@@ -188,29 +188,27 @@ static uint64_t summary_number(const struct account *a, const struct summary_cou
 /* `taken`: the word for marks that were not lost. */
 static void print_lost(const struct account *a, const char *taken)
 {
-	size_t i;
-
 	/* Ends of slices that began before the recording are not lost data. */
 	print_visible(stderr, "%" PRIu64 " mark%s: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
 		      a->marked == 1 ? "" : "s", a->written, taken,
 		      account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		print_visible(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
-	for (i = 0; i < sizeof(left_out_counts) / sizeof(left_out_counts[0]); i++) {
+	for (size_t i = 0; i < sizeof(left_out_counts) / sizeof(left_out_counts[0]); i++) {
 		uint64_t number = summary_number(a, &left_out_counts[i]);
 
 		if (number)
 			print_visible(stderr, ", %" PRIu64 " %s", number, left_out_counts[i].text);
 	}
 	fputc('\n', stderr);
-	for (i = 0; i < LOST_REASONS; i++) {
+	for (size_t i = 0; i < LOST_REASONS; i++) {
 		char text[128];
 
 		snprintf(text, sizeof(text), "%s: %s", i == LOST_CUT ? "cut" : "lost",
 			 lost_reason_text(i));
 		print_count(a->lost[i], text, lost_reason_hint(i));
 	}
-	for (i = 0; i < sizeof(problem_counts) / sizeof(problem_counts[0]); i++)
+	for (size_t i = 0; i < sizeof(problem_counts) / sizeof(problem_counts[0]); i++)
 		print_count(summary_number(a, &problem_counts[i]), problem_counts[i].text,
 			    problem_counts[i].hint);
 }
@@ -219,11 +217,10 @@ static void print_samples(const struct recording *r, const struct account *a)
 {
 	uint64_t frames, named;
 	bool perfetto = false;
-	unsigned i;
 
 	if (!r->callstacks)
 		return;
-	for (i = 0; i < r->n_files; i++)
+	for (unsigned i = 0; i < r->n_files; i++)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
 	capture_frames(r->capture, &frames, &named);
 	print_visible(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
@@ -316,9 +313,8 @@ static void count_open_slice(void *context, const struct thread *thread, const s
 static void print_open_slices(const struct open_slices *o)
 {
 	uint64_t n_more = o->n_other;
-	unsigned i;
 
-	for (i = 0; i < o->n_names; i++) {
+	for (unsigned i = 0; i < o->n_names; i++) {
 		const struct open_name *open = &o->names[i];
 		uint64_t begin_ns = open->begin_ns < o->now ? open->begin_ns : o->now;
 

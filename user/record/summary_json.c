@@ -38,10 +38,8 @@ static void json_counters(FILE *out, const struct recording *r)
 
 static void json_files(FILE *out, const struct recording *r)
 {
-	unsigned i;
-
 	fputs("  \"files\": [", out);
-	for (i = 0; i < r->n_files; i++) {
+	for (unsigned i = 0; i < r->n_files; i++) {
 		const struct written_file *file = &r->files[i];
 
 		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", file->path);
@@ -78,21 +76,20 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		{ "files_deleted", r->files_deleted },
 		{ "files_over_quota", r->quota ? quota_removed(r->quota) : 0 },
 	};
-	unsigned i;
 
 	fprintf(out, "{\n  \"version\": \"%s\",\n  \"duration_ns\": %" PRIu64 ",\n",
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
-	for (i = 0; i < LOST_REASONS; i++)
+	for (unsigned i = 0; i < LOST_REASONS; i++)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
 	fputs("},\n", out);
-	for (i = 0; i < account_numbers(); i++) {
+	for (unsigned i = 0; i < account_numbers(); i++) {
 		/* Those of lost[] are above. */
 		if (!strchr(account_number_name(i), '.'))
 			fprintf(out, "  \"%s\": %" PRIu64 ",\n", account_number_name(i),
 				account_number(a, i));
 	}
-	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",

@@ -35,11 +35,10 @@ static int reading_event(void *context, const struct event *event)
 static void reading_add_account(struct reading *r, const struct reading_trace *t)
 {
 	struct account account = t->account;
-	unsigned i;
 
 	if (t->origin.has_account) {
 		account = t->origin.account;
-		for (i = 0; i < LOST_REASONS; i++)
+		for (unsigned i = 0; i < LOST_REASONS; i++)
 			account.lost[i] += t->account.lost[i];
 	} else {
 		account.lost[LOST_BUFFER_FULL] += t->lost;
@@ -164,10 +163,9 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 static int reading_read_sources(struct reading *r, struct source *sources, struct failure *f)
 {
 	int error = 0;
-	unsigned i;
 
 	r->n_files = 0;
-	for (i = 0; i < r->n_paths && !error; i++)
+	for (unsigned i = 0; i < r->n_paths && !error; i++)
 		error = reading_read_source(r, &sources[i], f);
 	return error;
 }
@@ -257,11 +255,10 @@ int reading_read(struct reading *r, struct failure *f)
 {
 	int error = 0;
 	bool is_twice = r->how == READING_TWICE || r->how == READING_PAGE;
-	unsigned i;
 
 	if (is_twice)
 		error = reading_open_all(r, f);
-	for (i = 0; i < r->n_paths && !error && !is_twice; i++)
+	for (unsigned i = 0; i < r->n_paths && !error && !is_twice; i++)
 		error = reading_read_path(r, r->paths[i], f);
 	if (!error && names_count(r->names)->capped && !r->quiet)
 		print_visible(stderr,

@@ -8,9 +8,7 @@
 
 static const struct arg *wait_find_arg(const struct fact *fact, const char *key)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		if (fact->args[i].key && !strcmp(fact->args[i].key->text, key))
 			return &fact->args[i];
 	}

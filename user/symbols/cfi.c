@@ -41,9 +41,8 @@ uint64_t cfi_read_fixed(struct cfi_cursor *c, unsigned size)
 uint64_t cfi_read_uleb128(struct cfi_cursor *c)
 {
 	uint64_t value = 0;
-	unsigned shift;
 
-	for (shift = 0; shift < 64 && c->at < c->end; shift += 7) {
+	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
 		uint8_t byte = *c->at++;
 
 		value |= (uint64_t)(byte & 0x7f) << shift;
@@ -57,9 +56,8 @@ uint64_t cfi_read_uleb128(struct cfi_cursor *c)
 int64_t cfi_read_sleb128(struct cfi_cursor *c)
 {
 	uint64_t value = 0;
-	unsigned shift;
 
-	for (shift = 0; shift < 64 && c->at < c->end; shift += 7) {
+	for (unsigned shift = 0; shift < 64 && c->at < c->end; shift += 7) {
 		uint8_t byte = *c->at++;
 
 		value |= (uint64_t)(byte & 0x7f) << shift;

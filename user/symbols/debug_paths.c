@@ -27,11 +27,10 @@ __attribute__((format(printf, 3, 4))) static bool format_path(char *out, size_t 
 static bool format_build_id_path(const struct symbol_file_request *wanted, char *out, size_t size)
 {
 	char hex[2 * SYMBOL_MAX_ID + 1];
-	uint32_t i;
 
 	if (wanted->build_id_size < 2 || wanted->build_id_size > SYMBOL_MAX_ID)
 		return false;
-	for (i = 0; i < wanted->build_id_size; i++)
+	for (uint32_t i = 0; i < wanted->build_id_size; i++)
 		snprintf(hex + 2 * i, 3, "%02x", wanted->build_id[i]);
 	return format_path(out, size, ROOT "/.build-id/%.2s/%s.debug", hex, hex + 2);
 }

@@ -141,12 +141,11 @@ static _Noreturn void run_fetcher(int socket)
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
 	struct fetch_request request;
 	void *client = NULL;
-	unsigned i;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	prctl(PR_SET_NAME, "debuginfod", 0, 0, 0);
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	close_inherited(socket);
 	if (library_open())

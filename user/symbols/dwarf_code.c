@@ -100,11 +100,9 @@ struct dwarf_code *dwarf_code_new(Dwarf *dwarf)
 
 void dwarf_code_free(struct dwarf_code *code)
 {
-	size_t i;
-
 	if (!code)
 		return;
-	for (i = 0; i < code->n_units; i++)
+	for (size_t i = 0; i < code->n_units; i++)
 		ranges_free(&code->units[i].functions);
 	free(code->units);
 	ranges_free(&code->ranges);
@@ -196,9 +194,8 @@ static unsigned find_inlined_dies(const Dwarf_Die *function, Dwarf_Addr address,
 static const char *die_name(Dwarf_Die *die)
 {
 	static const unsigned names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
-	unsigned i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		Dwarf_Attribute attribute;
 		const char *name =
 			dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));

@@ -52,14 +52,14 @@ bool jit_dump_is(int fd)
 static void write_dump_line(FILE *out, struct dump_record *r, size_t length)
 {
 	const size_t begin = offsetof(struct dump_record, name);
-	size_t n, i;
+	size_t n;
 
 	if (length > r->size)
 		length = r->size;
 	if (r->id != DUMP_CODE_LOAD || length <= begin)
 		return;
 	n = strnlen(r->name, length - begin);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (r->name[i] == '\n')
 			r->name[i] = ' ';
 	}
@@ -71,13 +71,12 @@ static void write_dump_lines(FILE *out, int fd, uint64_t size)
 	struct dump_header header;
 	struct dump_record record;
 	uint64_t offset;
-	unsigned i;
 	ssize_t n;
 
 	if (read_dump(fd, &header, sizeof(header), 0) != sizeof(header))
 		return;
 	offset = header.size;
-	for (i = 0; i < DUMP_RECORDS && offset < size && ftell(out) < JIT_MAX_BYTES; i++) {
+	for (unsigned i = 0; i < DUMP_RECORDS && offset < size && ftell(out) < JIT_MAX_BYTES; i++) {
 		n = read_dump(fd, &record, sizeof(record), offset);
 		/* The last record may not be complete yet. */
 		if (n < (ssize_t)offsetof(struct dump_record, time) || record.size < 16 ||

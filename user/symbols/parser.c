@@ -87,9 +87,8 @@ static int request_debug_file(void *context, const struct symbol_file_request *l
 static struct code_file *parser_open_file(struct parser *p, uint32_t number, int fd)
 {
 	struct open_file *at = &p->files[0];
-	unsigned i;
 
-	for (i = 0; i < MAX_FILES; i++) {
+	for (unsigned i = 0; i < MAX_FILES; i++) {
 		if (p->files[i].number == number) {
 			close(fd);
 			p->files[i].used = p->request_id;

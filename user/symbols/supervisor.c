@@ -94,13 +94,13 @@ static bool wait_for_parser(pid_t parser)
  */
 static void close_inherited_files(int socket)
 {
-	int nothing, i;
+	int nothing;
 
 	if (socket != SOCKET)
 		dup2(socket, SOCKET);
 	closefrom(SOCKET + 1);
 	nothing = open("/dev/null", O_RDWR);
-	for (i = 0; i < SOCKET && nothing > SOCKET; i++)
+	for (int i = 0; i < SOCKET && nothing > SOCKET; i++)
 		dup2(nothing, i);
 	close(nothing);
 }
@@ -113,13 +113,12 @@ void symbols_supervisor(int socket)
 	 * are ignored.
 	 */
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE };
-	unsigned i;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	close_inherited_files(socket);
-	for (i = 0; i < MAX_PARSERS; i++) {
+	for (unsigned i = 0; i < MAX_PARSERS; i++) {
 		pid_t parser = fork();
 		int status;
 		bool ended;

@@ -12,14 +12,13 @@ int symbol_lines(const char *packet, size_t size, struct names *names, struct co
 {
 	const char *at = packet + sizeof(struct symbol_head), *end = packet + size;
 	struct symbol_head head;
-	uint32_t i;
 
 	if (size < sizeof(head))
 		return -EPROTO;
 	memcpy(&head, packet, sizeof(head));
 	if (head.n_lines > max)
 		return -EPROTO;
-	for (i = 0; i < head.n_lines; i++) {
+	for (uint32_t i = 0; i < head.n_lines; i++) {
 		struct symbol_line line;
 		const char *text = at + sizeof(line);
 

@@ -28,18 +28,17 @@ static void sample_machine(struct system_counters *s, const unsigned long long *
 	struct system_thing *machine = system_thing_get(s, SYSTEM_CPU, "cpu");
 	double more[SYSTEM_VALUES], all = 0;
 	struct series out;
-	unsigned i;
 
 	if (!machine)
 		return;
-	for (i = 0; i < SYSTEM_VALUES; i++) {
+	for (unsigned i = 0; i < SYSTEM_VALUES; i++) {
 		more[i] = system_thing_delta(machine, i, ticks[i]);
 		all += more[i];
 	}
 	if (!seconds || all <= 0)
 		return;
 	series_start(&out, s, "cpu", "%");
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		series_add_double(&out, names_intern_string(s->names, keys[i]),
 				  100 * more[i] / all);
 	series_end(&out);

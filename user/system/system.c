@@ -27,9 +27,8 @@ static int open_source(struct system_counters *s, const char *name, size_t lengt
 		       struct failure *f)
 {
 	char text[64];
-	unsigned i;
 
-	for (i = 0; i < SYSTEM_SOURCES; i++) {
+	for (unsigned i = 0; i < SYSTEM_SOURCES; i++) {
 		struct system_file *file = &s->files[i];
 
 		if (strlen(sources[i].name) != length || memcmp(sources[i].name, name, length))
@@ -53,11 +52,10 @@ int system_open(const char *list, struct names *names, struct system_counters **
 {
 	struct system_counters *s = calloc(1, sizeof(*s));
 	int error = 0;
-	unsigned i;
 
 	if (!s)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	for (i = 0; i < SYSTEM_SOURCES; i++)
+	for (unsigned i = 0; i < SYSTEM_SOURCES; i++)
 		s->files[i].fd = -1;
 	s->names = names;
 	s->ticks_per_second = sysconf(_SC_CLK_TCK);
@@ -79,11 +77,9 @@ int system_open(const char *list, struct names *names, struct system_counters **
 
 void system_free(struct system_counters *s)
 {
-	unsigned i;
-
 	if (!s)
 		return;
-	for (i = 0; i < SYSTEM_SOURCES; i++) {
+	for (unsigned i = 0; i < SYSTEM_SOURCES; i++) {
 		if (s->files[i].fd >= 0)
 			close(s->files[i].fd);
 		free(s->files[i].things);
@@ -134,9 +130,8 @@ struct system_thing *system_thing_get(struct system_counters *s, enum system_sou
 {
 	struct system_file *file = &s->files[source];
 	struct system_thing *thing;
-	unsigned i;
 
-	for (i = 0; i < file->n_things; i++) {
+	for (unsigned i = 0; i < file->n_things; i++) {
 		if (!strcmp(file->things[i].name, name))
 			return &file->things[i];
 	}

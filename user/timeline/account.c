@@ -51,9 +51,8 @@ const char *lost_reason_hint(enum lost_reason reason)
 uint64_t account_lost(const struct account *account)
 {
 	uint64_t sum = 0;
-	int i;
 
-	for (i = 0; i < LOST_REASONS; i++)
+	for (int i = 0; i < LOST_REASONS; i++)
 		sum += account->lost[i];
 	return sum;
 }
@@ -69,9 +68,8 @@ struct account account_since(const struct account *account, const struct account
 	struct account difference = *account;
 	uint64_t *to = (uint64_t *)&difference;
 	const uint64_t *from = (const uint64_t *)before;
-	size_t i;
 
-	for (i = 0; i < NUMBERS; i++)
+	for (size_t i = 0; i < NUMBERS; i++)
 		to[i] -= from[i] < to[i] ? from[i] : to[i];
 	return difference;
 }
@@ -86,9 +84,8 @@ void account_merge(struct account *account, const struct account *more)
 {
 	uint64_t *to = (uint64_t *)account;
 	const uint64_t *from = (const uint64_t *)more;
-	size_t i;
 
-	for (i = 0; i < NUMBERS; i++)
+	for (size_t i = 0; i < NUMBERS; i++)
 		to[i] += from[i];
 }
 
@@ -214,9 +211,7 @@ uint64_t account_number(const struct account *account, unsigned i)
 
 uint64_t *account_number_named(struct account *account, const char *name)
 {
-	unsigned i;
-
-	for (i = 0; i < NUMBERS; i++) {
+	for (unsigned i = 0; i < NUMBERS; i++) {
 		if (numbers[i].name && !strcmp(numbers[i].name, name))
 			return &((uint64_t *)account)[i];
 	}

@@ -180,9 +180,7 @@ uint64_t async_id(const struct async *async)
 /* In a file this argument is all that distinguishes a frame from other asynchronous slices. */
 static bool has_frame_number(const struct timeline *t, const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		if (fact->args[i].key == t->frame)
 			return fact->args[i].type == ARG_UINT || fact->args[i].type == ARG_INT;
 	}
@@ -346,8 +344,6 @@ void asyncs_off(struct timeline *t, struct process_state *p, const struct name *
 
 void asyncs_release(struct timeline *t, struct process_state *p)
 {
-	uint32_t i;
-
 	while (p->asyncs) {
 		struct async *async = p->asyncs;
 
@@ -358,7 +354,7 @@ void asyncs_release(struct timeline *t, struct process_state *p)
 	}
 	hash_each (p->lanes, lanes) {
 		HASH_DEL(p->lanes, lanes);
-		for (i = 0; i < lanes->n; i++)
+		for (uint32_t i = 0; i < lanes->n; i++)
 			free(lanes->tracks[i]);
 		t->n_tracks -= lanes->n;
 		free(lanes->tracks);

@@ -36,13 +36,12 @@ static bool counter_has_name(const struct name *name, const char *wanted, const 
 static void find_ipc_counters(struct timeline *t)
 {
 	const char *a, *b;
-	unsigned i, j;
 
-	for (i = 0; i < t->n_counters; i++) {
+	for (unsigned i = 0; i < t->n_counters; i++) {
 		if (!counter_has_name(t->counters[i], "cycles", &a) &&
 		    !counter_has_name(t->counters[i], "cpu_cycles", &a))
 			continue;
-		for (j = 0; j < t->n_counters; j++) {
+		for (unsigned j = 0; j < t->n_counters; j++) {
 			if (!counter_has_name(t->counters[j], "instructions", &b) || strcmp(a, b))
 				continue;
 			t->cycles = (int)i;
@@ -135,7 +134,6 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 static bool grow_slice_counters(struct thread_counters *c, const struct thread_state *thread)
 {
 	struct slice_counters *grown;
-	uint32_t i;
 
 	if (thread->n_slices <= c->capacity)
 		return true;
@@ -143,7 +141,7 @@ static bool grow_slice_counters(struct thread_counters *c, const struct thread_s
 	if (!grown)
 		return false;
 	/* These slices were open before there were any counters. */
-	for (i = c->capacity; i < thread->capacity; i++)
+	for (uint32_t i = c->capacity; i < thread->capacity; i++)
 		grown[i].n = 0;
 	c->slices = grown;
 	c->capacity = thread->capacity;
@@ -258,10 +256,8 @@ static uint64_t counter_sum(struct timeline *t, struct thread_counters *c, unsig
 static void fill_counter_values(struct timeline *t, struct thread_counters *c,
 				const struct readings *r, struct fact *fact)
 {
-	unsigned i;
-
 	/* Values from a file are already counted since the thread's first mark. */
-	for (i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++)
 		c->values[i] =
 			r->from_file ? r->values[i] : counter_sum(t, c, i, counter_reading(r, i));
 	fact->n_counters = c->n;
@@ -274,7 +270,6 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 	struct thread_counters *c = m->thread->counters;
 	struct slice_counters *slice;
 	struct readings now;
-	unsigned i;
 
 	if (!c && m->event->n_counters)
 		c = counters_of_thread(t, m->thread, m->ts_ns);
@@ -283,12 +278,12 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 	now = event_readings(t, c, m->event);
 	slice = &c->slices[m->thread->n_slices - 1];
 	slice->n = c->n; /* a file may declare one more before the slice ends */
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		slice->begin[i] = counter_reading(&now, i);
 		slice->children[i] = (struct counted){ 0 };
 	}
 	fill_counter_values(t, c, &now, fact);
-	for (i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++)
 		slice->shown[i] = c->values[i];
 	if (now.from_file)
 		counters_read_done(c);
@@ -306,9 +301,7 @@ uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, uns
 
 static bool fact_has_arg(const struct fact *fact, const struct name *key)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		if (fact->args[i].key == key)
 			return true;
 	}
@@ -389,14 +382,13 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 	struct slice_counters *slice, *around;
 	bool from_file = event && (event->has_deltas || event->deltas_in_args);
 	struct readings now;
-	unsigned i;
 
 	if (!c || top >= c->capacity)
 		return;
 	slice = &c->slices[top];
 	around = top ? slice - 1 : NULL;
 	now = event_readings(t, c, event);
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		struct counted delta = { .value = EVENT_NO_VALUE }, self = delta;
 
 		if (i < slice->n)
@@ -429,7 +421,6 @@ void counters_reading(struct timeline *t, const struct event *event)
 	struct thread_state *thread = NULL;
 	struct thread_counters *c = NULL;
 	struct readings now;
-	unsigned i;
 
 	if (t->n_counters)
 		thread = thread_state_get(t, event->pid, event->tid, event->ts_ns, NULL);
@@ -444,7 +435,7 @@ void counters_reading(struct timeline *t, const struct event *event)
 	fact.name = t->thread_counters;
 	now = event_readings(t, c, event);
 	fill_counter_values(t, c, &now, &fact);
-	for (i = 0; i < t->n_counters; i++) {
+	for (unsigned i = 0; i < t->n_counters; i++) {
 		if (c->values[i] != EVENT_NO_VALUE)
 			append_arg(t, &fact,
 				   (struct arg){ .key = t->counters[i],

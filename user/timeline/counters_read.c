@@ -49,11 +49,10 @@ static void emit_read_counter(struct timeline *t, const struct thread_state *thr
 void counters_read_alone(struct timeline *t, struct thread_state *thread)
 {
 	struct thread_counters *c = thread->counters;
-	unsigned i;
 
 	if (!c || !c->has_read)
 		return;
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		if (c->read[i] != EVENT_NO_VALUE)
 			emit_read_counter(t, thread, i, c->read[i]);
 	}
@@ -68,9 +67,7 @@ void counters_read_done(struct thread_counters *c)
 
 static uint64_t given_delta(const struct event *event, const struct name *counter)
 {
-	unsigned i;
-
-	for (i = 0; i < event->n_deltas; i++) {
+	for (unsigned i = 0; i < event->n_deltas; i++) {
 		if (event->delta_names[i] == counter)
 			return event->deltas[i];
 	}
@@ -88,11 +85,10 @@ uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct 
 	const struct name *name = t->counters[i];
 	uint64_t from_args = EVENT_NO_VALUE;
 	bool takes_turns = false;
-	unsigned a;
 
 	if (event->has_deltas)
 		return given_delta(event, name);
-	for (a = 0; a < end->n_args; a++) {
+	for (unsigned a = 0; a < end->n_args; a++) {
 		const struct arg *arg = &end->args[a];
 
 		if (!arg->key)

@@ -318,7 +318,6 @@ bool delay_pop(struct delay *d, struct event *e)
 {
 	const struct kept *kept = (const struct kept *)(d->ring + d->head);
 	const uint64_t *at = (const uint64_t *)kept + HEAD_WORDS;
-	unsigned i;
 
 	if (!d->n)
 		return false;
@@ -338,7 +337,7 @@ bool delay_pop(struct delay *d, struct event *e)
 		.n_args = kept->n_args,
 	};
 	at = read_kept_fields(kept, at, e);
-	for (i = 0; i < kept->n_args; i++)
+	for (unsigned i = 0; i < kept->n_args; i++)
 		at = read_kept_arg(at, &d->args[i]);
 	if (kept->n_args)
 		e->args = d->args;

@@ -189,9 +189,7 @@ void names_free(struct names *names)
 /* The length at which to cut so that no character is split, if the bytes are UTF-8 at all. */
 static size_t name_cut_length(const char *bytes, size_t max_length)
 {
-	size_t back;
-
-	for (back = 0; back < 4 && back <= max_length; back++) {
+	for (size_t back = 0; back < 4 && back <= max_length; back++) {
 		if (((unsigned char)bytes[max_length - back] & 0xc0) != 0x80)
 			return max_length - back;
 	}

@@ -71,17 +71,15 @@ static void replay_slice(struct replay *r, const struct thread_state *thread, ui
 
 static void replay_thread(struct replay *r, const struct thread_state *thread)
 {
-	uint32_t i;
-
 	consumer_emit(r->consumer, &(struct fact){ .kind = FACT_THREAD,
 						   .process = thread->pub.process,
 						   .thread = &thread->pub,
 						   .name = thread->pub.name });
-	for (i = 0; thread->counters && i < r->timeline->n_counters; i++)
+	for (uint32_t i = 0; thread->counters && i < r->timeline->n_counters; i++)
 		replay_track(r, thread->counters->list[i]);
 	if (thread->wait && thread->wait->track.uuid)
 		replay_track(r, &thread->wait->track);
-	for (i = 0; i < thread->n_slices; i++)
+	for (uint32_t i = 0; i < thread->n_slices; i++)
 		replay_slice(r, thread, i);
 }
 
@@ -114,11 +112,10 @@ static void replay_asyncs(struct replay *r, const struct process_state *p)
 {
 	const struct lanes *lanes;
 	const struct async *async;
-	uint32_t i;
 
 	given_each_track(p, replay_given_track, r);
 	for (lanes = p->lanes; lanes; lanes = lanes->hh.next) {
-		for (i = 0; i < lanes->n; i++)
+		for (uint32_t i = 0; i < lanes->n; i++)
 			replay_track(r, lanes->tracks[i]);
 	}
 	if (!p->asyncs)

@@ -122,9 +122,8 @@ void sched_mark(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
 static void sched_sums_at(const struct thread_sched *s, uint64_t ts_ns, uint64_t sums[THREAD_SUMS])
 {
 	const struct sched_step *at = &s->steps[s->at];
-	unsigned i;
 
-	for (i = 1; i < s->n && at->ts_ns > ts_ns; i++)
+	for (unsigned i = 1; i < s->n && at->ts_ns > ts_ns; i++)
 		at = &s->steps[(s->at - i) & (SCHED_STEPS - 1)];
 	memcpy(sums, at->spent, sizeof(at->spent));
 	if (at->ts_ns < ts_ns)
@@ -174,9 +173,7 @@ static void append_state_arg(struct timeline *t, struct fact *fact, const struct
 
 static const struct arg *find_state_arg(const struct fact *fact, const struct name *key)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		const struct arg *arg = &fact->args[i];
 
 		if (arg->key == key &&
@@ -191,12 +188,11 @@ static void read_reasons_from_args(const struct timeline *t, const struct fact *
 				   struct slice_states *states)
 {
 	uint64_t rest = states->blocked;
-	unsigned i, reason;
 
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		const struct arg *arg = &fact->args[i];
 
-		for (reason = 0; reason < WAIT_REASONS; reason++) {
+		for (unsigned reason = 0; reason < WAIT_REASONS; reason++) {
 			if (arg->key != t->blocked_in_ns[reason])
 				continue;
 			if ((arg->type != ARG_UINT && arg->type != ARG_INT) || arg->u > rest)
@@ -246,17 +242,16 @@ static void sched_end_reasons(struct timeline *t, struct fact *fact, struct slic
 			      const uint64_t *begin, const uint64_t *sums)
 {
 	uint64_t rest = states->blocked;
-	unsigned i;
 
 	states->has_reasons = t->wait_reasons;
 	memset(states->blocked_in, 0, sizeof(states->blocked_in));
 	if (!t->wait_reasons)
 		return;
-	for (i = WAIT_UNKNOWN + 1; i < WAIT_REASONS; i++)
+	for (unsigned i = WAIT_UNKNOWN + 1; i < WAIT_REASONS; i++)
 		states->blocked_in[i] = clamp_state_time(begin[THREAD_ACTIVITIES + i],
 							 sums[THREAD_ACTIVITIES + i], &rest);
 	states->blocked_in[WAIT_UNKNOWN] = rest;
-	for (i = 0; i < WAIT_REASONS; i++) {
+	for (unsigned i = 0; i < WAIT_REASONS; i++) {
 		if (states->blocked_in[i])
 			append_state_arg(t, fact, t->blocked_in_ns[i], states->blocked_in[i]);
 	}
@@ -512,11 +507,10 @@ void sched_waking(struct timeline *t, const struct event *e)
 void sched_gap(struct timeline *t, const struct event *e)
 {
 	struct sched sched = { .cpu = e->sched.cpu };
-	unsigned i;
 
 	t->sched_uncertain = e->id;
 	t->sched_gap++;
-	for (i = 0; t->cpus && i < SCHED_CPUS; i++) {
+	for (unsigned i = 0; t->cpus && i < SCHED_CPUS; i++) {
 		if (e->sched.cpu == SCHED_EVERY_CPU || e->sched.cpu == i)
 			t->cpus[i].known = false;
 	}

@@ -115,9 +115,7 @@ static bool grow_slices(struct thread_state *thread)
 
 const struct name *slice_innermost(const struct thread_state *thread, enum event_object object)
 {
-	uint32_t i;
-
-	for (i = thread->n_slices; i-- > 0;) {
+	for (uint32_t i = thread->n_slices; i-- > 0;) {
 		if (thread->slices[i].object == object)
 			return thread->slices[i].name;
 	}
@@ -237,9 +235,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void slices_off(struct timeline *t, struct thread_state *thread, const struct name *domain,
 		uint64_t ts_ns)
 {
-	uint32_t i;
-
-	for (i = 0; i < thread->n_slices; i++)
+	for (uint32_t i = 0; i < thread->n_slices; i++)
 		thread->slices[i].is_off |= is_of_domain(thread->slices[i].category, domain);
 	if (!thread->n_slices || !thread->slices[thread->n_slices - 1].is_off)
 		return;

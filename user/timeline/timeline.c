@@ -149,9 +149,7 @@ int consumer_emit(struct consumer *consumer, const struct fact *fact)
 
 void emit_fact(struct timeline *t, const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; i < t->n_consumers; i++) {
+	for (unsigned i = 0; i < t->n_consumers; i++) {
 		struct consumer *consumer = t->consumers[i];
 
 		if (rare(consumer->error) || !rare(consumer_call(consumer, fact)))
@@ -556,11 +554,10 @@ void timeline_open_slices(const struct timeline *t,
 {
 	const struct process_state *p;
 	const struct thread_state *thread;
-	uint32_t i;
 
 	for (p = t->processes; p; p = p->hh.next) {
 		for (thread = p->threads; thread; thread = thread->next)
-			for (i = 0; i < thread->n_slices; i++)
+			for (uint32_t i = 0; i < thread->n_slices; i++)
 				each(context, &thread->pub, thread->slices[i].name,
 				     thread->slices[i].begin_ns);
 		each_open_async(p, &p->pub, each, context);

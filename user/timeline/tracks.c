@@ -107,13 +107,12 @@ static int emit_series(struct timeline *t, const struct mark *m, const struct na
 {
 	struct fact fact = fact_from_mark(m, FACT_COUNTER);
 	const struct name *unit = m->event->unit;
-	unsigned i;
 
 	/* Files of formats without units still have the names of known counters. */
 	if (m->event->of_thread && !unit)
 		unit = counter_unit(t, name);
 
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct counter *counter = counter_get(t, m, name, t->args[i].key, unit,
 						      t->args[i].type == ARG_DOUBLE);
 

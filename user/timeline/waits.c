@@ -24,9 +24,7 @@ const char *wait_reason_text(enum wait_reason reason)
 
 bool wait_reason_parse(const char *text, enum wait_reason *ret_reason)
 {
-	unsigned i;
-
-	for (i = 0; i < WAIT_REASONS; i++) {
+	for (unsigned i = 0; i < WAIT_REASONS; i++) {
 		if (strcmp(text, reason_texts[i]))
 			continue;
 		*ret_reason = (enum wait_reason)i;
@@ -43,9 +41,8 @@ void timeline_wait_reasons(struct timeline *t)
 void waits_init(struct timeline *t)
 {
 	char key[64] = "blocked_in.";
-	unsigned i;
 
-	for (i = 0; i < WAIT_REASONS; i++) {
+	for (unsigned i = 0; i < WAIT_REASONS; i++) {
 		t->reasons[i] = names_intern_string(t->names, reason_texts[i]);
 		strcpy(key + strlen("blocked_in."), reason_texts[i]);
 		strcat(key, "_ns");
@@ -69,9 +66,7 @@ void wait_release(struct timeline *t, struct thread_state *thread)
 
 static enum wait_reason reason_of_name(const struct timeline *t, const struct name *name)
 {
-	unsigned i;
-
-	for (i = 0; i < WAIT_REASONS; i++) {
+	for (unsigned i = 0; i < WAIT_REASONS; i++) {
 		if (t->reasons[i] == name)
 			return (enum wait_reason)i;
 	}
@@ -107,14 +102,13 @@ void wait_begin(struct timeline *t, const struct event *e)
 	struct thread_wait *wait =
 		thread_wait_get(thread_state_get(t, e->pid, e->tid, e->ts_ns, NULL));
 	size_t used = 0;
-	unsigned i;
 
 	if (!wait)
 		return;
 	wait->since_ns = e->ts_ns;
 	wait->reason = e->name ? reason_of_name(t, e->name) : WAIT_UNKNOWN;
 	wait->n_args = 0;
-	for (i = 0; i < e->n_args && i < WAIT_ARGS; i++)
+	for (unsigned i = 0; i < e->n_args && i < WAIT_ARGS; i++)
 		keep_wait_arg(wait, &e->args[i], &used);
 }
 

@@ -51,14 +51,13 @@ int annotations_find(struct annotations *a, struct failure *f)
 {
 	char program[PATH_MAX], path[PATH_MAX + 64];
 	struct stat st;
-	unsigned i;
 
 	if (!a->itt && !a->nvtx)
 		return 0;
 	if (!realpath("/proc/self/exe", program) || stat(program, &st))
 		return failure_set(f, -errno, "cannot find", LIBRARY, NULL);
 	*strrchr(program, '/') = '\0';
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, sizeof(path), "%s/%s/" LIBRARY, program, places[i]);
 		if (realpath(path, a->library))
 			return annotations_check(a->library, &st, f);

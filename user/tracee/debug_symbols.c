@@ -23,13 +23,12 @@ static bool elf_same_build_id(const struct elf_file *a, const struct elf_file *b
 int debug_symbols_open(const struct elf_file *elf)
 {
 	char path[sizeof(DEBUG_DIRECTORY) + 2 * ELF_MAX_BUILD_ID + 16];
-	unsigned i;
 	int n;
 
 	if (elf->build_id_size < 2)
 		return -ENOENT;
 	n = snprintf(path, sizeof(path), DEBUG_DIRECTORY "/%02x/", elf->build_id[0]);
-	for (i = 1; i < elf->build_id_size; i++)
+	for (unsigned i = 1; i < elf->build_id_size; i++)
 		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", elf->build_id[i]);
 	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
 	n = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -106,7 +106,7 @@ static int elf_functions_add_table(struct elf_functions *f, const struct elf_fil
 	static const unsigned places = sizeof(f->strings) / sizeof(f->strings[0]);
 	Elf64_Shdr table, names;
 	Elf64_Sym *symbols;
-	uint64_t i, j, n;
+	uint64_t n;
 	char *strings;
 	int error = 0;
 
@@ -125,7 +125,7 @@ static int elf_functions_add_table(struct elf_functions *f, const struct elf_fil
 		n = ELF_MAX_FUNCTIONS;
 		f->cut = true;
 	}
-	for (i = 0; i < n && !error; i += SYMBOLS_BLOCK) {
+	for (uint64_t i = 0; i < n && !error; i += SYMBOLS_BLOCK) {
 		uint64_t now = n - i < SYMBOLS_BLOCK ? n - i : SYMBOLS_BLOCK;
 
 		if (elf_file_read(elf, table.sh_offset + i * sizeof(*symbols), symbols,
@@ -133,7 +133,7 @@ static int elf_functions_add_table(struct elf_functions *f, const struct elf_fil
 			f->malformed++;
 			break;
 		}
-		for (j = 0; j < now && !error; j++)
+		for (uint64_t j = 0; j < now && !error; j++)
 			error = elf_functions_add_symbol(f, &symbols[j], strings, names.sh_size);
 	}
 	free(symbols);
@@ -165,9 +165,7 @@ void elf_functions_sort(struct elf_functions *f)
 
 void elf_functions_free(struct elf_functions *f)
 {
-	unsigned i;
-
-	for (i = 0; i < f->n_strings; i++)
+	for (unsigned i = 0; i < f->n_strings; i++)
 		free(f->strings[i]);
 	free(f->list);
 	memset(f, 0, sizeof(*f));

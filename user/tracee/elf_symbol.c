@@ -62,7 +62,6 @@ int elf_file_section(const struct elf_file *elf, uint32_t type, const char *name
 {
 	Elf64_Shdr names, sections[SECTIONS_BLOCK];
 	unsigned n = 0, at = 0;
-	uint32_t i;
 	int r;
 
 	r = elf_file_section_at(elf, elf->names_section, &names);
@@ -70,7 +69,7 @@ int elf_file_section(const struct elf_file *elf, uint32_t type, const char *name
 		return r;
 	if (elf->sections_offset > INT64_MAX)
 		return -ENOENT;
-	for (i = 1; i < elf->n_sections && i < ELF_MAX_SECTIONS; i++, at++) {
+	for (uint32_t i = 1; i < elf->n_sections && i < ELF_MAX_SECTIONS; i++, at++) {
 		const Elf64_Shdr *section;
 
 		if (at == n) {
@@ -205,7 +204,7 @@ static int elf_find_by_sysv_hash(const struct elf_file *elf, const struct dynami
 				 const char *name, Elf64_Sym *ret)
 {
 	uint32_t header[2]; /* buckets, chain entries */
-	uint32_t index, i;
+	uint32_t index;
 	uint64_t buckets = d->hash + sizeof(header), chains;
 	int r = elf_file_read(elf, d->hash, header, sizeof(header));
 
@@ -216,7 +215,7 @@ static int elf_find_by_sysv_hash(const struct elf_file *elf, const struct dynami
 	chains = buckets + (uint64_t)header[0] * 4;
 	r = elf_file_read(elf, buckets + (uint64_t)(sysv_hash(name) % header[0]) * 4, &index,
 			  sizeof(index));
-	for (i = 0; r == 0 && index != 0 && index < header[1] && i < MAX_CHAIN; i++) {
+	for (uint32_t i = 0; r == 0 && index != 0 && index < header[1] && i < MAX_CHAIN; i++) {
 		r = elf_symbol_matches(elf, d, index, name, ret);
 		if (r)
 			return r;
@@ -235,10 +234,9 @@ static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segmen
 			     struct dynamic *d)
 {
 	Elf64_Dyn entry;
-	uint64_t i;
 	int r;
 
-	for (i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
+	for (uint64_t i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
 		r = elf_file_read(elf, segment->offset + i * sizeof(entry), &entry, sizeof(entry));
 		if (r)
 			return r;
@@ -276,10 +274,9 @@ static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segmen
 static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, Elf64_Sym *ret,
 			       bool *ret_hashed)
 {
-	unsigned i;
 	int r = -ENOENT;
 
-	for (i = 0; i < elf->n_segments; i++) {
+	for (unsigned i = 0; i < elf->n_segments; i++) {
 		struct dynamic d = { 0 };
 
 		if (elf->segments[i].type != PT_DYNAMIC)
@@ -362,10 +359,8 @@ int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_
 /* All 0 if the file has no valid PT_DYNAMIC. */
 static void elf_read_dynamic(const struct elf_file *elf, struct dynamic *d)
 {
-	unsigned i;
-
 	memset(d, 0, sizeof(*d));
-	for (i = 0; i < elf->n_segments; i++) {
+	for (unsigned i = 0; i < elf->n_segments; i++) {
 		if (elf->segments[i].type != PT_DYNAMIC)
 			continue;
 		if (elf_parse_dynamic(elf, &elf->segments[i], d))
@@ -402,14 +397,13 @@ void elf_file_dynamic_strings(const struct elf_file *elf, int64_t tag,
 	char text[PATH_MAX];
 	struct dynamic d;
 	Elf64_Dyn entry;
-	uint64_t i;
 
 	elf_read_dynamic(elf, &d);
 	while (segment < elf->segments + elf->n_segments && segment->type != PT_DYNAMIC)
 		segment++;
 	if (!d.strings || segment == elf->segments + elf->n_segments)
 		return;
-	for (i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
+	for (uint64_t i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
 		if (elf_file_read(elf, segment->offset + i * sizeof(entry), &entry,
 				  sizeof(entry)) ||
 		    entry.d_tag == DT_NULL)

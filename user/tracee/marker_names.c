@@ -51,11 +51,10 @@ static int compare_stub_address(const void *address, const void *site)
 static const struct marker_site **sort_sites_by_stub(const struct marker_sites *sites)
 {
 	const struct marker_site **sorted = calloc(sites->n, sizeof(const struct marker_site *));
-	unsigned i;
 
 	if (!sorted)
 		return NULL;
-	for (i = 0; i < sites->n; i++)
+	for (unsigned i = 0; i < sites->n; i++)
 		sorted[i] = &sites->sites[i];
 	qsort(sorted, sites->n, sizeof(*sorted), compare_stubs);
 	return sorted;
@@ -99,7 +98,6 @@ static int read_names(const struct elf_file *elf, const struct marker_sites *sit
 		      const struct name_entry *entries, unsigned n, struct marker_names *found)
 {
 	const struct marker_site **sorted = sort_sites_by_stub(sites);
-	unsigned i;
 
 	found->names = calloc(n, sizeof(*found->names));
 	if (!sorted || !found->names) {
@@ -107,7 +105,7 @@ static int read_names(const struct elf_file *elf, const struct marker_sites *sit
 		marker_names_free(found);
 		return -ENOMEM;
 	}
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		add_name(elf, sorted, sites->n, &entries[i], found);
 	free(sorted);
 	if (found->n)

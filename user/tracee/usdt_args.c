@@ -112,13 +112,12 @@ static const struct x86_name x86_names[] = {
 /* Sets the number of the register, and the shift for bits 8 to 15 of a register. */
 static bool x86_register(const char *name, uint8_t *ret_number, uint8_t *ret_shift)
 {
-	unsigned i, j;
 	char *end;
 	unsigned long number;
 
 	*ret_shift = 0;
-	for (i = 0; i < sizeof(x86_names) / sizeof(x86_names[0]); i++) {
-		for (j = 0; j < 5; j++) {
+	for (unsigned i = 0; i < sizeof(x86_names) / sizeof(x86_names[0]); i++) {
+		for (unsigned j = 0; j < 5; j++) {
 			if (!x86_names[i].names[j] || strcmp(x86_names[i].names[j], name))
 				continue;
 			*ret_number = (uint8_t)i;

@@ -214,12 +214,11 @@ static enum MHD_Result accept_connection(void *context, const struct sockaddr *p
 static int make_path(struct viewer_server *s)
 {
 	unsigned char token[16];
-	unsigned i;
 
 	if (getrandom(token, sizeof(token), 0) != sizeof(token))
 		return -errno;
 	s->path[0] = '/';
-	for (i = 0; i < sizeof(token); i++)
+	for (unsigned i = 0; i < sizeof(token); i++)
 		snprintf(s->path + 1 + 2 * i, 3, "%02x", token[i]);
 	return 0;
 }

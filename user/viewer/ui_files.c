@@ -38,9 +38,7 @@ static const struct ui_type {
 
 static const char *ui_type_of(const char *path)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(ui_types) / sizeof(ui_types[0]); i++) {
+	for (size_t i = 0; i < sizeof(ui_types) / sizeof(ui_types[0]); i++) {
 		if (text_ends_with(path, ui_types[i].ending))
 			return ui_types[i].type;
 	}

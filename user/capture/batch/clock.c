@@ -88,9 +88,8 @@ struct batch_moment batch_clock_read(uint64_t *ret_width)
 {
 	struct batch_moment best = { 0 };
 	uint64_t width = UINT64_MAX;
-	int i;
 
-	for (i = 0; i < ATTEMPTS; i++) {
+	for (int i = 0; i < ATTEMPTS; i++) {
 		uint64_t before = read_ticks(), ns = monotonic_now(), after = read_ticks();
 
 		if (after - before >= width)

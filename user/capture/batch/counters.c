@@ -49,13 +49,12 @@ void batch_bases_check(struct capture *c)
 void batch_set_counters(struct capture *c, const struct batch_thread *t, struct event *e)
 {
 	const struct counters *counters = &c->options.counters;
-	unsigned i;
 
 	if (!counters->n || (e->kind != EVENT_BEGIN && e->kind != EVENT_END))
 		return;
 	e->n_counters = t->has_cpu && t->bases == c->batches->bases ? counters->n : 0;
 	e->counters = c->counters;
-	for (i = 0; i < e->n_counters; i++) {
+	for (unsigned i = 0; i < e->n_counters; i++) {
 		c->counters[i] = t->base[i];
 		if (counters->list[i].source == COUNTER_TASK_CLOCK)
 			c->counters[i] += e->ts_ns - t->base_ns;

@@ -55,9 +55,8 @@ static inline int batch_open_slice(struct batches *b, struct batch_thread *t, ui
 static inline int batch_find_token(const struct batch_thread *t, uint64_t token, uint32_t depth)
 {
 	uint64_t barrier_from = token < PLAIN_TOKENS ? PLAIN_TOKENS : UINT64_MAX;
-	int i;
 
-	for (i = (int)depth - 1; i >= 0; i--) {
+	for (int i = (int)depth - 1; i >= 0; i--) {
 		if (t->token[i] == token)
 			return i;
 		if (t->token[i] >= barrier_from)

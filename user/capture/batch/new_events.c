@@ -56,7 +56,6 @@ static bool event_may_begin(struct batch_stream *s, const uint64_t *events, size
 {
 	size_t words = BATCH_EVENT_WORDS(events + at);
 	uint64_t since = events[at] - s->last_ticks, vaddr;
-	unsigned i;
 
 	if (!events[at] || words < BATCH_EVENT_HEAD || at + words > n || since + NEAR > 2 * NEAR)
 		return false;
@@ -64,7 +63,7 @@ static bool event_may_begin(struct batch_stream *s, const uint64_t *events, size
 		return false;
 	s->searches--;
 	vaddr = s->file->flush_stub + (int32_t)((uint32_t)events[at + 1] - (uint32_t)s->flush);
-	for (i = 0; i < s->file->sites.n; i++) {
+	for (unsigned i = 0; i < s->file->sites.n; i++) {
 		if (s->file->sites.sites[i].stub == vaddr)
 			return true;
 	}

@@ -77,7 +77,7 @@ static int attach_site_range(struct attach_job *b, const struct broker_site *sit
 static int attach_probe_sites(struct attach_job *b, unsigned first, unsigned end, struct failure *f)
 {
 	struct broker_site *sites;
-	unsigned i, n;
+	unsigned n;
 	int error = 0;
 
 	if (first == end)
@@ -85,7 +85,7 @@ static int attach_probe_sites(struct attach_job *b, unsigned first, unsigned end
 	sites = calloc(BROKER_MAX_SITES, sizeof(*sites));
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	for (i = first; i < end && !error; i += n) {
+	for (unsigned i = first; i < end && !error; i += n) {
 		for (n = 0; n < BROKER_MAX_SITES && i + n < end; n++) {
 			const struct site *s = &b->c->sites[i + n];
 

@@ -62,9 +62,8 @@ static const struct name *format_probe_name(struct capture *c, const struct prob
 					    unsigned n_parts, unsigned first)
 {
 	struct text t = { .n = 0 };
-	unsigned i;
 
-	for (i = 0; i < n_parts; i++) {
+	for (unsigned i = 0; i < n_parts; i++) {
 		const struct usdt_part *part = &parts[i];
 
 		switch (part->kind) {

@@ -19,9 +19,8 @@ static const char *parse_function_type(struct spec_parser *p, struct function_va
 		{ "bool", VALUE_BOOL, 8 }, { "str", VALUE_STRING, 64 },
 	};
 	size_t n = strcspn(p->at, ",)");
-	unsigned i;
 
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (strlen(types[i].name) != n || strncmp(types[i].name, p->at, n))
 			continue;
 		v->type = types[i].type;

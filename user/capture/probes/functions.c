@@ -53,7 +53,6 @@ struct function_search {
 int functions_open(struct capture *c, struct failure *f)
 {
 	struct probes *p = c->probes;
-	unsigned i;
 
 	if (!c->options.n_functions)
 		return 0;
@@ -62,7 +61,7 @@ int functions_open(struct capture *c, struct failure *f)
 	p->functions = calloc(c->options.n_functions, sizeof(*p->functions));
 	if (!p->functions)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	for (i = 0; i < c->options.n_functions; i++) {
+	for (unsigned i = 0; i < c->options.n_functions; i++) {
 		const char *why = function_request_parse(c->options.functions[i], &p->functions[i]);
 
 		if (why)
@@ -97,14 +96,13 @@ static bool select_file_requests(struct function_search *s)
 	const char *slash = strrchr(s->path, '/'), *shown;
 	bool is_program = elf_file_is_program(s->file->elf), any = false;
 	size_t length;
-	unsigned i;
 
 	snprintf(base, sizeof(base), "%s", slash ? slash + 1 : s->path);
 	length = strlen(base);
 	if (length > 10 && !strcmp(base + length - 10, " (deleted)"))
 		base[length - 10] = '\0';
 	elf_file_own_name(s->file->elf, own, sizeof(own));
-	for (i = 0; i < p->n_functions; i++) {
+	for (unsigned i = 0; i < p->n_functions; i++) {
 		const char *glob = p->functions[i].library;
 
 		s->wanted[i] = glob ? function_glob_matches(glob, s->path) ||
@@ -132,9 +130,7 @@ static bool elf_is_go(const struct elf_file *elf)
 /* The marker with the stub at this address; NULL: it is no stub. */
 static const struct marker_site *find_stub_marker(const struct function_search *s, uint64_t vaddr)
 {
-	unsigned i;
-
-	for (i = 0; i < s->file->sites.n; i++) {
+	for (unsigned i = 0; i < s->file->sites.n; i++) {
 		if (s->file->sites.sites[i].stub == vaddr)
 			return &s->file->sites.sites[i];
 	}
@@ -160,13 +156,12 @@ static struct function_request *find_function_request(struct function_search *s,
 						      const struct elf_function **ret_name)
 {
 	struct probes *p = s->c->probes;
-	unsigned i, j;
 
-	for (j = 0; j < n; j++) {
+	for (unsigned j = 0; j < n; j++) {
 		if (symbol_is_excluded(s, &names[j]))
 			continue;
 		symbol_demangle(names[j].name, s->text, sizeof(s->text));
-		for (i = 0; i < p->n_functions; i++) {
+		for (unsigned i = 0; i < p->n_functions; i++) {
 			if (!s->wanted[i] ||
 			    (!function_glob_matches(p->functions[i].name, s->text) &&
 			     !function_glob_matches(p->functions[i].name, names[j].name)))
@@ -253,10 +248,9 @@ static void set_call_values(const struct function_search *s, const struct functi
 			    unsigned n, bool returned, struct probe *probe, struct usdt_spec *spec)
 {
 	char key[8];
-	unsigned i;
 
 	spec->types = n;
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (values[i].type == VALUE_STRING)
 			spec->flags |= USDT_HAS_STRINGS;
 		spec->types |= (uint32_t)values[i].type << META_TYPE_AT(i);
@@ -359,9 +353,8 @@ static int add_call_exits(struct function_search *s, const struct call *call,
 			  const struct proved_function *function, const struct proved_exit *exits)
 {
 	int error = 0;
-	uint32_t i;
 
-	for (i = 0; i < function->n_exits && !error; i++) {
+	for (uint32_t i = 0; i < function->n_exits && !error; i++) {
 		const struct marker_site *marker = find_stub_marker(s, exits[i].to);
 
 		if (exits[i].to && marker)
@@ -461,21 +454,21 @@ static int queue_function(struct function_search *s, const struct elf_function *
 
 static int select_all_functions(struct function_search *s)
 {
-	unsigned i, n;
+	unsigned n;
 	int error = 0;
 
-	for (i = 0; i < s->all.n && !error && !s->refused; i += n) {
+	for (unsigned i = 0; i < s->all.n && !error && !s->refused; i += n) {
 		for (n = 1; i + n < s->all.n && s->all.list[i + n].vaddr == s->all.list[i].vaddr;)
 			n++;
 		error = queue_function(s, &s->all.list[i], n);
 	}
 	if (!error && !s->refused)
 		error = prove_queued_functions(s);
-	for (i = 0; i < s->file->sites.n && !error; i++) {
+	for (unsigned i = 0; i < s->file->sites.n && !error; i++) {
 		if (s->left_by[i])
 			error = add_marker_exit(s, &s->file->sites.sites[i]);
 	}
-	for (i = 0; i < s->n_calls && !error; i++)
+	for (unsigned i = 0; i < s->n_calls && !error; i++)
 		error = add_call_entry(s, &s->calls[i]);
 	return error;
 }

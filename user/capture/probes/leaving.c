@@ -61,12 +61,11 @@ static int add_leaving_sites(struct capture *c, struct file *file, const struct 
 			     const struct proved_function *function,
 			     const struct proved_exit *exits)
 {
-	uint32_t i;
 	int error = 0;
 
 	if (jump->exit == CALL_LONGJMP)
 		return add_leaving_site(c, file, jump, function->entry);
-	for (i = 0; i < function->n_exits && !error; i++)
+	for (uint32_t i = 0; i < function->n_exits && !error; i++)
 		error = add_leaving_site(c, file, jump, exits[i].vaddr);
 	return error;
 }
@@ -99,7 +98,6 @@ static int select_jump(struct capture *c, struct file *file, const struct jump *
 int leaving_select(struct capture *c, struct file *file, const char *path, struct failure *f)
 {
 	struct broker_functions *answer;
-	unsigned i;
 	int error = 0;
 
 	if (!c->probes->n_functions)
@@ -107,7 +105,7 @@ int leaving_select(struct capture *c, struct file *file, const char *path, struc
 	answer = malloc(sizeof(*answer));
 	if (!answer)
 		error = -ENOMEM;
-	for (i = 0; i < N_JUMPS && !error; i++)
+	for (unsigned i = 0; i < N_JUMPS && !error; i++)
 		error = select_jump(c, file, &jumps[i], answer);
 	free(answer);
 	return error ? failure_set(f, error, "cannot attach to", path, NULL) : 0;

@@ -48,7 +48,6 @@ struct candidate {
 int probes_open(struct capture *c, struct failure *f)
 {
 	struct probes *p;
-	unsigned i;
 
 	if (!c->options.n_usdt && !c->options.n_functions)
 		return 0;
@@ -59,7 +58,7 @@ int probes_open(struct capture *c, struct failure *f)
 	p->requests = calloc(c->options.n_usdt + 1, sizeof(*p->requests));
 	if (!p->requests)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	for (i = 0; i < c->options.n_usdt; i++) {
+	for (unsigned i = 0; i < c->options.n_usdt; i++) {
 		const char *why = usdt_request_parse(c->options.usdt[i], &p->requests[i]);
 
 		if (why)
@@ -79,9 +78,8 @@ int probes_open(struct capture *c, struct failure *f)
 void probes_close(struct capture *c)
 {
 	struct probes *p = c->probes;
-	unsigned i;
 
-	for (i = 0; i < c->n_sites; i++)
+	for (unsigned i = 0; i < c->n_sites; i++)
 		free(c->sites[i].probe);
 	if (!p)
 		return;
@@ -97,15 +95,14 @@ void probes_close(struct capture *c)
 const char *probes_not_found(const struct capture *c, unsigned n, char *ret_option)
 {
 	const struct probes *p = c->probes;
-	unsigned i;
 
 	*ret_option = 'u';
-	for (i = 0; p && i < p->n_requests; i++) {
+	for (unsigned i = 0; p && i < p->n_requests; i++) {
 		if (!p->requests[i].found && !n--)
 			return p->requests[i].text;
 	}
 	*ret_option = 'f';
-	for (i = 0; p && i < p->n_functions; i++) {
+	for (unsigned i = 0; p && i < p->n_functions; i++) {
 		if (!p->functions[i].found && !n--)
 			return p->functions[i].text;
 	}
@@ -223,9 +220,7 @@ struct chosen_args {
 
 static int find_chosen_arg(const struct chosen_args *l, unsigned number)
 {
-	unsigned i;
-
-	for (i = 0; i < l->n; i++) {
+	for (unsigned i = 0; i < l->n; i++) {
 		if (l->of[i].number == number)
 			return (int)i;
 	}
@@ -263,10 +258,9 @@ static bool arg_is_readable(struct candidate *w, const struct usdt_choice *choic
 static void add_template_args(struct candidate *w, struct chosen_args *l)
 {
 	bool needed[MAX_ARGS] = { false };
-	unsigned i;
 	int at;
 
-	for (i = 0; i < USDT_MAX_FIELDS; i++) {
+	for (unsigned i = 0; i < USDT_MAX_FIELDS; i++) {
 		const struct usdt_choice *field = usdt_request_field(w->request, i);
 
 		if (!field || !arg_is_readable(w, field))
@@ -317,10 +311,9 @@ static void set_probe_args(struct candidate *w, struct probe *probe, struct usdt
 {
 	struct names *names = w->c->options.names;
 	char key[8];
-	unsigned i;
 
 	spec->types = l->n;
-	for (i = 0; i < l->n; i++) {
+	for (unsigned i = 0; i < l->n; i++) {
 		const struct usdt_choice *choice = &l->of[i];
 		const struct usdt_argument *a = &w->args[choice->number];
 		unsigned type = choice->type ? choice->type : a->arg.type;
@@ -335,7 +328,7 @@ static void set_probe_args(struct candidate *w, struct probe *probe, struct usdt
 	}
 	probe->n_args = l->n;
 	probe->n_shown = l->n_shown;
-	for (i = 0; i < USDT_MAX_FIELDS; i++) {
+	for (unsigned i = 0; i < USDT_MAX_FIELDS; i++) {
 		const struct usdt_choice *field = usdt_request_field(w->request, i);
 
 		if (field)
@@ -449,7 +442,6 @@ static int add_candidate(struct candidate *w)
 	struct probe probe = { .request = w->request };
 	struct usdt_spec spec = { 0 };
 	struct chosen_args list;
-	unsigned i;
 	int error;
 
 	if (!w->note->offset) {
@@ -469,7 +461,7 @@ static int add_candidate(struct candidate *w)
 		return 0;
 	}
 	w->n_args = usdt_args_parse(w->file->elf->machine, w->note->arguments, w->args);
-	for (i = 0; i < w->n_args; i++)
+	for (unsigned i = 0; i < w->n_args; i++)
 		resolve_symbol_arg(w, &w->args[i]);
 	if (!set_probe_pair(w, &probe, &spec))
 		return 0;
@@ -495,9 +487,7 @@ static int compare_probe_notes(const void *a, const void *b)
 /* Every marker of proftrace also has such a note, for other tools. */
 static bool offset_is_marker(const struct file *file, uint64_t offset)
 {
-	unsigned i;
-
-	for (i = 0; i < file->sites.n; i++) {
+	for (unsigned i = 0; i < file->sites.n; i++) {
 		if (file->sites.sites[i].offset == offset)
 			return true;
 	}
@@ -517,17 +507,16 @@ static bool provider_is_selected(const struct candidate *w)
 static int select_matching_probes(struct candidate *w, const struct usdt_probes *notes, bool begins)
 {
 	struct probes *p = w->c->probes;
-	unsigned i, j;
 	int error = 0;
 
-	for (i = 0; i < notes->n_probes && !error; i++) {
+	for (unsigned i = 0; i < notes->n_probes && !error; i++) {
 		w->note = &notes->probes[i];
 		/* Some linkers write notes twice. */
 		if (i && !compare_probe_notes(w->note, w->note - 1))
 			continue;
 		if (strlen(w->note->provider) > MAX_TEXT || strlen(w->note->name) > MAX_TEXT)
 			continue;
-		for (j = 0; j < p->n_requests && !error; j++) {
+		for (unsigned j = 0; j < p->n_requests && !error; j++) {
 			w->request = &p->requests[j];
 			w->role = usdt_request_role(w->request, w->note->provider, w->note->name,
 						    w->captures);

@@ -30,14 +30,13 @@ static const char *parse_usdt_choice(struct spec_parser *p, struct usdt_choice *
 		{ 's', VALUE_STRING },	{ 'd', VALUE_INT },  { 'u', VALUE_UINT },
 		{ 'x', VALUE_POINTER }, { 'b', VALUE_BOOL },
 	};
-	unsigned i;
 
 	if (!spec_accept_arg(p, USDT_MAX_ARGS, &ret->number))
 		return SPEC_WRONG_ARG;
 	ret->type = VALUE_NONE;
 	if (!spec_accept(p, ":"))
 		return NULL;
-	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 		if (types[i].letter == *p->at)
 			ret->type = types[i].type;
 	}
@@ -195,9 +194,8 @@ static bool starts_usdt_times(const char *at)
 {
 	static const char *const words[] = { "start=", "end=",	"dur=",	  "track=",
 					     "flow=",  "clock", "ticks=", "time=" };
-	unsigned i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!strncmp(at, words[i], strlen(words[i])))
 			return true;
 	}
@@ -215,7 +213,6 @@ static const char *parse_usdt_time(struct spec_parser *p, struct usdt_request *r
 		{ "dur=", USDT_TIME_DUR, false },     { "flow=", USDT_TIME_FLOW, false },
 		{ "ticks=", USDT_TIME_START, true },  { "time=", USDT_TIME_END, true },
 	};
-	unsigned i;
 
 	if (spec_accept(p, "track="))
 		return parse_usdt_track(p, r);
@@ -223,7 +220,7 @@ static const char *parse_usdt_time(struct spec_parser *p, struct usdt_request *r
 		r->of_clock = true;
 		return NULL;
 	}
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!spec_accept(p, words[i].word))
 			continue;
 		if (usdt_request_has(r, words[i].time))
@@ -348,9 +345,8 @@ static void append_captures(const char *text, const struct glob_stars *stars, ch
 			    unsigned *n)
 {
 	size_t used = strlen(out);
-	unsigned i;
 
-	for (i = 0; i < stars->n; i++) {
+	for (unsigned i = 0; i < stars->n; i++) {
 		size_t length = stars->list[i].length;
 
 		(*n)++;

@@ -121,11 +121,9 @@ struct python_entries {
 
 static void divide_python_frames(const struct program_stack *stack, struct python_entries *e)
 {
-	unsigned i;
-
 	e->n = 0;
 	e->ends[0] = 0;
-	for (i = 0; i < stack->n_python; i++) {
+	for (unsigned i = 0; i < stack->n_python; i++) {
 		if (stack->python[2 * i + 1] & PYTHON_FRAME_ENTRY || i + 1 == stack->n_python)
 			e->ends[++e->n] = i + 1;
 	}
@@ -136,9 +134,7 @@ static const struct callstack *push_python_entry(struct stacks *s, struct python
 						 const struct program_stack *stack,
 						 const struct python_entries *e, unsigned entry)
 {
-	unsigned i;
-
-	for (i = e->ends[entry + 1]; i > e->ends[entry]; i--)
+	for (unsigned i = e->ends[entry + 1]; i > e->ends[entry]; i--)
 		caller = callstacks_push(
 			s->store, caller,
 			python_frame(python, stack->python[2 * i - 2], stack->python[2 * i - 1]));

@@ -19,9 +19,9 @@ static const char *const tracing[] = {
 
 static bool name_is_tracing(const char *name)
 {
-	size_t i, length;
+	size_t length;
 
-	for (i = 0; i < sizeof(tracing) / sizeof(tracing[0]); i++) {
+	for (size_t i = 0; i < sizeof(tracing) / sizeof(tracing[0]); i++) {
 		length = strlen(tracing[i]);
 		if (tracing[i][length - 1] == '*' ? !strncmp(name, tracing[i], length - 1)
 						  : !strcmp(name, tracing[i]))

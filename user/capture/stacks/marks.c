@@ -82,9 +82,8 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 static bool mark_stack_is_selected(const struct capture *c, const struct name *name)
 {
 	struct glob_stars stars;
-	unsigned i;
 
-	for (i = 0; name && i < c->options.n_stacks; i++) {
+	for (unsigned i = 0; name && i < c->options.n_stacks; i++) {
 		const char *glob = c->options.stacks[i];
 
 		if (glob_matches(glob, strlen(glob), name->text, &stars))
@@ -98,12 +97,11 @@ static void suppress_mark_stack(struct capture *c, const struct record *r)
 {
 	const struct probe *probe = c->sites[r->site].probe;
 	uint64_t key = stack_key(r->site, r->name);
-	uint32_t i;
 
 	if (r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ||
 	    (probe && probe->has_template))
 		return;
-	for (i = 0; i < STACK_UNWANTED_ON; i++) {
+	for (uint32_t i = 0; i < STACK_UNWANTED_ON; i++) {
 		uint64_t *place = (uint64_t *)&c->shared->stack_unwanted[stack_place(key, i)];
 
 		if (*place == key)

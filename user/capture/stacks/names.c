@@ -103,13 +103,12 @@ void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32
 void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p)
 {
 	struct jit_process *j = NULL;
-	unsigned i;
 
-	for (i = 0; i < s->n_jits && !j; i++) {
+	for (unsigned i = 0; i < s->n_jits && !j; i++) {
 		if (s->jits[i].pid == p->pid && s->jits[i].dump_fd < 0)
 			j = &s->jits[i];
 	}
-	for (i = 0; j && i < p->n; i++) {
+	for (unsigned i = 0; j && i < p->n; i++) {
 		const struct code *code = &p->code[i];
 		const char *path = code->mapping ? code->mapping->path->text : "";
 
@@ -120,9 +119,7 @@ void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p)
 
 static struct jit_process *find_jit_process(struct stacks *s, const struct code_mapping *mapping)
 {
-	unsigned i;
-
-	for (i = 0; i < s->n_jits; i++) {
+	for (unsigned i = 0; i < s->n_jits; i++) {
 		if (s->jits[i].mapping == mapping)
 			return &s->jits[i];
 	}
@@ -334,7 +331,6 @@ void capture_name_frames(struct capture *c)
 {
 	struct stacks *s = c->stacks;
 	struct naming n = { .c = c };
-	uint32_t i;
 
 	if (!s || callstacks_frames(s->store) == s->named_to)
 		return;
@@ -349,7 +345,7 @@ void capture_name_frames(struct capture *c)
 		symbols_may_fetch(s->symbols);
 	callstacks_each_frame(s->store, collect_unnamed_frame, &n);
 	qsort(n.frames, n.n, sizeof(*n.frames), compare_frames_by_file);
-	for (i = 0; i < n.n; i++)
+	for (uint32_t i = 0; i < n.n; i++)
 		name_frame(&n, n.frames[i]);
 	s->named_to = callstacks_frames(s->store);
 	kernel_symbols_free(s->kernel_symbols);
@@ -392,9 +388,7 @@ void capture_name_stack(struct capture *c, const struct callstack *callstack)
 
 void stacks_names_free(struct stacks *s)
 {
-	unsigned i;
-
-	for (i = 0; i < s->n_jits; i++) {
+	for (unsigned i = 0; i < s->n_jits; i++) {
 		if (s->jits[i].fd >= 0)
 			close(s->jits[i].fd);
 		if (s->jits[i].dump_fd >= 0)

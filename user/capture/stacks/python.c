@@ -179,9 +179,7 @@ static void setup_put(struct python *py, uint32_t number)
 static bool mapping_bias(const struct elf_file *elf, uint64_t start, uint64_t offset,
 			 uint64_t *ret_bias)
 {
-	unsigned i;
-
-	for (i = 0; i < elf->n_segments; i++) {
+	for (unsigned i = 0; i < elf->n_segments; i++) {
 		const struct elf_segment *g = &elf->segments[i];
 		uint64_t begin = g->offset & ~(g->align > 1 ? g->align - 1 : 0);
 

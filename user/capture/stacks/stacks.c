@@ -130,20 +130,17 @@ void stacks_scan_begin(struct stacks *s, uint32_t pid)
 static const struct name *format_build_id(struct stacks *s, const struct elf_file *elf)
 {
 	char text[2 * ELF_MAX_BUILD_ID + 1];
-	unsigned i;
 
 	if (!elf || !elf->build_id_size)
 		return NULL;
-	for (i = 0; i < elf->build_id_size; i++)
+	for (unsigned i = 0; i < elf->build_id_size; i++)
 		snprintf(text + 2 * i, 3, "%02x", elf->build_id[i]);
 	return names_intern_string(s->names, text);
 }
 
 uint64_t stacks_load_bias(const struct elf_file *elf, uint64_t offset)
 {
-	unsigned i;
-
-	for (i = 0; elf && i < elf->n_segments; i++) {
+	for (unsigned i = 0; elf && i < elf->n_segments; i++) {
 		const struct elf_segment *g = &elf->segments[i];
 		/* Whole pages are mapped, so the segment begins with its first page. */
 		uint64_t begin = g->offset & ~(g->align > 1 ? g->align - 1 : 0);
@@ -275,9 +272,8 @@ static bool set_process_code(struct stack_process *p, const struct code *code, u
 static void find_interpreter(struct stacks *s, struct stack_process *p)
 {
 	struct python_process *found = NULL;
-	unsigned i;
 
-	for (i = 0; s->python && i < p->n; i++) {
+	for (unsigned i = 0; s->python && i < p->n; i++) {
 		const struct code *code = &p->code[i];
 
 		if (!code->file || !code->file->elf)
@@ -297,9 +293,8 @@ static void find_interpreter(struct stacks *s, struct stack_process *p)
 static void publish_process_code(struct stacks *s, const struct stack_process *p, uint32_t execs)
 {
 	struct unwind_code *list = s->unwind ? calloc(p->n, sizeof(*list)) : NULL;
-	unsigned i;
 
-	for (i = 0; list && i < p->n; i++) {
+	for (unsigned i = 0; list && i < p->n; i++) {
 		const struct code *code = &p->code[i];
 		const char *path = code->mapping ? code->mapping->path->text : "";
 

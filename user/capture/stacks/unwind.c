@@ -32,7 +32,6 @@ int unwind_new(const struct broker_loaded *loaded, struct unwind **ret)
 		[BROKER_UNWIND_PYTHON] = PYTHON_SETUPS * sizeof(struct python_setup),
 	};
 	struct unwind *u = calloc(1, sizeof(*u));
-	unsigned i;
 	int error;
 
 	if (!u)
@@ -40,7 +39,7 @@ int unwind_new(const struct broker_loaded *loaded, struct unwind **ret)
 	u->vdso_fd = -1;
 	/* Number 0 stands for none. */
 	u->n_ranges = UNWIND_SMALLEST_PIECE;
-	for (i = 0; i < BROKER_UNWIND_MAPS; i++) {
+	for (unsigned i = 0; i < BROKER_UNWIND_MAPS; i++) {
 		u->sizes[i] = round_to_pages(sizes[i]);
 		u->mapped[i] = mmap(NULL, u->sizes[i], PROT_READ | PROT_WRITE, MAP_SHARED,
 				    loaded->unwind[i], 0);
@@ -68,7 +67,6 @@ struct python_setup *unwind_python(const struct unwind *u)
 void unwind_free(struct unwind *u)
 {
 	struct unwind_file *file, *next;
-	unsigned i;
 
 	if (!u)
 		return;
@@ -79,7 +77,7 @@ void unwind_free(struct unwind *u)
 		HASH_DEL(u->files, file);
 		free(file);
 	}
-	for (i = 0; i < BROKER_UNWIND_MAPS; i++) {
+	for (unsigned i = 0; i < BROKER_UNWIND_MAPS; i++) {
 		if (u->mapped[i])
 			munmap(u->mapped[i], u->sizes[i]);
 	}
@@ -174,9 +172,8 @@ static void table_end(void *context, int error)
 static uint64_t first_code(const struct elf_file *elf)
 {
 	uint64_t low = UINT64_MAX;
-	unsigned i;
 
-	for (i = 0; elf && i < elf->n_segments; i++) {
+	for (unsigned i = 0; elf && i < elf->n_segments; i++) {
 		const struct elf_segment *g = &elf->segments[i];
 
 		if (g->type == PT_LOAD && g->flags & PF_X && g->vaddr < low)

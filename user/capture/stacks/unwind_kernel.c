@@ -51,9 +51,7 @@ bool kernel_rows_begin(struct unwind *u, uint32_t n_rules)
 
 bool kernel_rows_add_rules(struct unwind *u, const struct unwind_rule *rules, uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (!find_rule_number(u, &rules[i], &u->numbers[u->n_numbers]))
 			return false;
 		u->n_numbers++;
@@ -85,9 +83,7 @@ static bool add_pages(struct unwind *u, uint32_t n)
 
 bool kernel_rows_add(struct unwind *u, const struct unwind_row *rows, uint32_t n)
 {
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t place = rows[i].distance & ((1u << UNWIND_PAGE_BITS) - 1);
 		uint32_t rule = u->numbers[rows[i].rule];
 

@@ -21,9 +21,8 @@ static struct unwind_ranges_of *owner_find(const struct unwind *u, uint32_t pid)
 static struct unwind_process *slot_find(const struct unwind *u, uint32_t pid)
 {
 	struct unwind_process *free_one = NULL, *p;
-	uint32_t i;
 
-	for (i = 0; i < UNWIND_PROCESSES_ON; i++) {
+	for (uint32_t i = 0; i < UNWIND_PROCESSES_ON; i++) {
 		p = &u->processes[(UNWIND_PROCESS_PLACE(pid) + i) & (UNWIND_PROCESSES - 1)];
 		if (p->tgid == pid)
 			return p;
@@ -84,9 +83,8 @@ static uint32_t piece_for(uint32_t n)
 static uint64_t code_bias(const struct unwind_code *code)
 {
 	const struct elf_file *elf = code->file ? code->file->elf : NULL;
-	unsigned i;
 
-	for (i = 0; elf && i < elf->n_segments; i++) {
+	for (unsigned i = 0; elf && i < elf->n_segments; i++) {
 		const struct elf_segment *g = &elf->segments[i];
 		uint64_t begin = g->offset & ~(g->align > 1 ? g->align - 1 : 0);
 
@@ -163,7 +161,7 @@ void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 			const struct unwind_code *code, unsigned n, uint32_t python)
 {
 	struct unwind_ranges_of *o = owner_find(u, pid);
-	uint32_t piece, first, i, old_first, old_piece;
+	uint32_t piece, first, old_first, old_piece;
 	struct unwind_file **files;
 
 	if (n > UNWIND_RANGES_MOST)
@@ -181,7 +179,7 @@ void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 		return;
 	}
 	u->ranges[first] = (struct unwind_range){ .base = ++u->number };
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		range_set(u, &u->ranges[first + 1 + i], &code[i], &files[i]);
 	old_first = o->first;
 	old_piece = o->piece;
@@ -216,10 +214,9 @@ void unwind_forget_process(struct unwind *u, uint32_t pid)
 void unwind_processes_update(struct unwind *u, const struct unwind_file *file)
 {
 	struct unwind_ranges_of *o, *next;
-	uint32_t i;
 
 	HASH_ITER (hh, u->owners, o, next) {
-		for (i = 0; i < o->n; i++) {
+		for (uint32_t i = 0; i < o->n; i++) {
 			if (o->files[i] == file)
 				range_set_table(&u->ranges[o->first + 1 + i], file);
 		}
@@ -229,10 +226,9 @@ void unwind_processes_update(struct unwind *u, const struct unwind_file *file)
 void unwind_processes_free(struct unwind *u)
 {
 	struct unwind_ranges_of *o, *next;
-	unsigned i;
 
 	HASH_ITER (hh, u->owners, o, next)
 		owner_free(u, o);
-	for (i = 0; i < UNWIND_PIECES; i++)
+	for (unsigned i = 0; i < UNWIND_PIECES; i++)
 		free(u->unused[i]);
 }

@@ -151,7 +151,6 @@ static void read_row_times(struct capture *c, const struct table_row *row,
 			   struct table_entry *e)
 {
 	const struct table_times *now = &row->times;
-	unsigned i;
 
 	e->total_ns = now->total;
 	e->self_ns = now->self;
@@ -165,7 +164,7 @@ static void read_row_times(struct capture *c, const struct table_row *row,
 		e->min_ns = now->min;
 		e->max_ns = now->max;
 	}
-	for (i = 0; i < TABLE_BUCKETS; i++) {
+	for (unsigned i = 0; i < TABLE_BUCKETS; i++) {
 		uint32_t n = page->buckets[i] - (before ? before->page.buckets[i] : 0);
 
 		if (n)
@@ -176,13 +175,12 @@ static void read_row_times(struct capture *c, const struct table_row *row,
 static long double sum_of_doubles(const struct table_page *page, const struct table_before *before)
 {
 	long double sum = 0;
-	int i;
 
 	/*
 	 * From the greatest to the smallest, since each digit is small compared with the one before
 	 * it, or corrects it.
 	 */
-	for (i = TABLE_DIGITS - 1; i >= 0; i--) {
+	for (int i = TABLE_DIGITS - 1; i >= 0; i--) {
 		int64_t digit = page->digits[i] - (before ? before->page.digits[i] : 0);
 
 		if (digit)
@@ -319,9 +317,8 @@ static void emit_other_rows(struct capture *c, each_entry *each, void *context)
 		[TABLE_OTHER_COUNTERS] = TABLE_COUNTERS,
 	};
 	struct tables *tables = c->tables;
-	uint32_t i;
 
-	for (i = TABLE_OTHER_SLICES; i <= TABLE_OTHER_COUNTERS; i++) {
+	for (uint32_t i = TABLE_OTHER_SLICES; i <= TABLE_OTHER_COUNTERS; i++) {
 		struct table_entry e = { .key.part = parts[i] };
 
 		emit_table_entries(c, &tables->rows[i], &tables->pages[i], tables->before[i], &e,
@@ -334,9 +331,8 @@ void capture_table(struct capture *c, void (*each)(void *context, const struct t
 {
 	struct tables *tables = c->tables;
 	struct table_entry *entry;
-	uint32_t i;
 
-	for (i = TABLE_FIRST_ROW; i < tables->n_rows; i++) {
+	for (uint32_t i = TABLE_FIRST_ROW; i < tables->n_rows; i++) {
 		const struct table_row *row = &tables->rows[i];
 
 		if (!table_row_is_used(row) || row->owner > TABLE_THREADS)
@@ -399,13 +395,12 @@ static bool row_has_counts(const struct table_row *row)
 void capture_table_reset(struct capture *c)
 {
 	struct tables *tables = c->tables;
-	uint32_t i;
 
 	capture_table_tick(c);
 	/* The kernel starts min and max again with the next mark of each row. */
 	__atomic_add_fetch(&c->shared->table_resets, 1, __ATOMIC_ACQ_REL);
 	hash_clear(hh, tables->kept, entry, histogram_free(&entry->histogram));
-	for (i = 0; i < tables->n_rows; i++) {
+	for (uint32_t i = 0; i < tables->n_rows; i++) {
 		struct table_before *before = tables->before[i];
 
 		/* A row that was saved before is saved again, whatever it contains now. */
@@ -433,7 +428,6 @@ void tables_account(struct capture *c, struct account *a)
 {
 	struct tables *tables = c->tables;
 	struct tables_sums sums;
-	uint32_t i;
 
 	tables_sums(c, &sums);
 	a->marked += sums.marked;
@@ -441,12 +435,12 @@ void tables_account(struct capture *c, struct account *a)
 	a->unfinished += sums.unfinished;
 	a->lost[LOST_LIMIT] += sums.limit;
 	a->lost[LOST_MALFORMED] += sums.malformed;
-	for (i = TABLE_OTHER_SLICES; i < TABLE_FIRST_ROW; i++)
+	for (uint32_t i = TABLE_OTHER_SLICES; i < TABLE_FIRST_ROW; i++)
 		a->other_names += tables->rows[i].count;
 	if (!c->stopped)
 		return;
 	a->async_unmatched += tables->unmatched + tables->rows[TABLE_OTHER_ASYNCS].times.unmatched;
-	for (i = TABLE_FIRST_ROW; i < tables->n_rows; i++) {
+	for (uint32_t i = TABLE_FIRST_ROW; i < tables->n_rows; i++) {
 		const struct table_row *row = &tables->rows[i];
 
 		if (!table_row_is_used(row) || row->site >= c->n_sites)

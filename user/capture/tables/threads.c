@@ -33,7 +33,6 @@ int tables_open(struct capture *c)
 {
 	const size_t n_rows = TABLE_FIRST_ROW + c->options.table_rows;
 	struct tables *t = calloc(1, sizeof(*t));
-	uint32_t i;
 	int error;
 
 	if (!t)
@@ -59,7 +58,7 @@ int tables_open(struct capture *c)
 		return error;
 	/* Min and max of the shared rows have not been started yet. */
 	c->shared->table_resets = 1;
-	for (i = 0; i < TABLE_THREADS; i++)
+	for (uint32_t i = 0; i < TABLE_THREADS; i++)
 		c->shared->table_free[i] = i;
 	__atomic_store_n(&c->shared->table_free_tail, TABLE_THREADS, __ATOMIC_RELEASE);
 	return 0;
@@ -74,11 +73,10 @@ static void unmap_table(void *table, size_t size)
 void tables_close(struct capture *c)
 {
 	struct tables *t = c->tables;
-	uint32_t i;
 
 	if (!t)
 		return;
-	for (i = 0; t->before && i < t->n_rows; i++)
+	for (uint32_t i = 0; t->before && i < t->n_rows; i++)
 		free(t->before[i]);
 	free(t->before);
 	hash_clear(hh, t->kept, entry, histogram_free(&entry->histogram));
@@ -86,7 +84,7 @@ void tables_close(struct capture *c)
 	unmap_table(t->rows, t->sizes[BROKER_TABLE_ROWS]);
 	unmap_table(t->pages, t->sizes[BROKER_TABLE_PAGES]);
 	unmap_table(t->asyncs, t->sizes[BROKER_TABLE_ASYNCS]);
-	for (i = 0; i < BROKER_TABLES; i++)
+	for (uint32_t i = 0; i < BROKER_TABLES; i++)
 		close(c->loaded.tables[i]);
 	free(t);
 	c->tables = NULL;
@@ -137,9 +135,7 @@ static void reclaim_table_thread(struct capture *c, uint32_t place)
 
 static bool process_has_exited(const struct tables *t, uint32_t pid, uint64_t begin_ns)
 {
-	unsigned i;
-
-	for (i = 0; i < t->n_exited; i++) {
+	for (unsigned i = 0; i < t->n_exited; i++) {
 		if (t->exited[i].pid == pid && t->exited[i].ts_ns >= begin_ns)
 			return true;
 	}
@@ -150,9 +146,8 @@ static bool process_has_exited(const struct tables *t, uint32_t pid, uint64_t be
 static void drop_exited_asyncs(struct capture *c)
 {
 	struct tables *t = c->tables;
-	uint32_t i;
 
-	for (i = 0; i < TABLE_ASYNCS; i++) {
+	for (uint32_t i = 0; i < TABLE_ASYNCS; i++) {
 		struct table_bundle *b = &t->asyncs[i / TABLE_BUNDLE];
 		uint32_t at = i % TABLE_BUNDLE;
 		__u64 key = __atomic_load_n(&b->keys[at], __ATOMIC_ACQUIRE);
@@ -201,10 +196,9 @@ void capture_table_tick(struct capture *c)
 void tables_sums(const struct capture *c, struct tables_sums *sums)
 {
 	const struct tables *t = c->tables;
-	uint32_t i;
 
 	*sums = (struct tables_sums){ t->marked, t->marks, t->unfinished, t->limit, t->malformed };
-	for (i = 0; i < TABLE_THREADS; i++) {
+	for (uint32_t i = 0; i < TABLE_THREADS; i++) {
 		const struct table_thread *thread = &t->threads[i];
 
 		sums->marked += thread->marked;
@@ -221,14 +215,13 @@ void capture_table_open(struct capture *c,
 			void *context)
 {
 	struct tables *t = c->tables;
-	uint32_t i, level;
 
-	for (i = 0; i < TABLE_THREADS; i++) {
+	for (uint32_t i = 0; i < TABLE_THREADS; i++) {
 		const struct table_thread *from = &t->threads[i];
 		const struct process process = { .pid = from->tgid };
 		const struct thread thread = { .tid = from->tid, .process = &process };
 
-		for (level = 0; level < from->depth && level < MAX_NESTING; level++) {
+		for (uint32_t level = 0; level < from->depth && level < MAX_NESTING; level++) {
 			const struct table_level *l = &from->levels[level];
 
 			if (l->row && l->row < t->n_rows)
@@ -237,7 +230,7 @@ void capture_table_open(struct capture *c,
 				     l->begin);
 		}
 	}
-	for (i = 0; i < TABLE_ASYNCS; i++) {
+	for (uint32_t i = 0; i < TABLE_ASYNCS; i++) {
 		const struct table_bundle *b = &t->asyncs[i / TABLE_BUNDLE];
 		const struct table_async *a = &b->asyncs[i % TABLE_BUNDLE];
 		const struct table_row row = { .id = (uint32_t)a->name,

@@ -30,9 +30,7 @@ static const char *const not_served[] = {
 
 static bool key_is_served(const char *key)
 {
-	unsigned i;
-
-	for (i = 0; i < sizeof(not_served) / sizeof(not_served[0]); i++) {
+	for (unsigned i = 0; i < sizeof(not_served) / sizeof(not_served[0]); i++) {
 		if (!strcmp(key, not_served[i]))
 			return false;
 	}

@@ -50,9 +50,8 @@ static bool follows_deltas(const char *key)
 	static const char *const keys[] = { "ipc",	   "ended",	 "running_ns",
 					    "runnable_ns", "blocked_ns", "unknown_ns" };
 	static const char reasons[] = "blocked_in.";
-	unsigned i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (!strcmp(key, keys[i]))
 			return true;
 	}

@@ -42,9 +42,7 @@ int chrome_skip(struct chrome *c)
 
 struct arg *chrome_find_arg(const struct chrome *c, const char *key)
 {
-	unsigned i;
-
-	for (i = 0; i < c->draft->n_args; i++) {
+	for (unsigned i = 0; i < c->draft->n_args; i++) {
 		struct arg *arg = &c->draft->args[i];
 
 		if (arg->key && !strcmp(arg->key->text, key))

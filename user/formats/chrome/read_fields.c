@@ -31,9 +31,7 @@ static const struct known_field {
 static __attribute__((noinline)) enum chrome_field
 known_field_find(const struct known_field *known, size_t n, const char *text, size_t length)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (known[i].length == length && !memcmp(known[i].key, text, length))
 			return known[i].field;
 	}
@@ -108,11 +106,10 @@ static void chrome_set_owner(struct chrome *c, uint32_t *id, const struct name *
 static uint64_t chrome_id(const char *text, size_t length)
 {
 	uint64_t id, hash = 0xcbf29ce484222325ull;
-	size_t i;
 
 	if (number_id(text, length, &id))
 		return id;
-	for (i = 0; i < length; i++)
+	for (size_t i = 0; i < length; i++)
 		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
 	return hash;
 }

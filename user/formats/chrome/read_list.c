@@ -28,10 +28,8 @@ static inline void list_put_comma(struct chrome_list *list)
 
 static void list_put_quoted(struct chrome_list *list, const char *text, size_t length)
 {
-	size_t i;
-
 	list_put_char(list, '"');
-	for (i = 0; i < length && list->length < sizeof(list->text); i++) {
+	for (size_t i = 0; i < length && list->length < sizeof(list->text); i++) {
 		if (text[i] == '"' || text[i] == '\\')
 			list_put_char(list, '\\');
 		list_put_char(list, text[i]);
@@ -80,14 +78,12 @@ void list_word(struct chrome_list *list, const char *text, size_t length)
 
 void list_numbers(struct chrome_list *list, const char *text, size_t length, bool has_spaces)
 {
-	size_t i;
-
 	if (!has_spaces) {
 		list_word(list, text, length);
 		return;
 	}
 	list_put_comma(list);
-	for (i = 0; i < length; i++) {
+	for (size_t i = 0; i < length; i++) {
 		if (text[i] > ' ')
 			list_put_char(list, text[i]);
 	}

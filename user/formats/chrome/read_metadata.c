@@ -32,11 +32,10 @@ static void origin_read_text(struct chrome *c, const char *key, char *out, size_
 static void origin_read_uuid(struct chrome *c, uint64_t out[2])
 {
 	const struct arg *arg = chrome_find_arg(c, "trace_uuid");
-	unsigned i;
 
 	if (!arg || arg->type != ARG_STRING || arg->length != 32)
 		return;
-	for (i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		char half[19] = "0x";
 
 		memcpy(half + 2, arg->s + 16 * i, 16);
@@ -66,11 +65,10 @@ static void origin_read_args(struct chrome *c)
 static void origin_read_account(struct chrome *c)
 {
 	struct trace_origin *o = c->sink->origin;
-	unsigned i;
 
 	if (o)
 		o->ending = ENDING_ORDERLY;
-	for (i = 0; o && i < c->draft->n_args; i++) {
+	for (unsigned i = 0; o && i < c->draft->n_args; i++) {
 		const struct arg *arg = &c->draft->args[i];
 		uint64_t *number =
 			arg->key ? account_number_named(&o->account, arg->key->text) : NULL;

@@ -41,9 +41,8 @@ struct chrome_held *held_new(const struct draft *draft, int64_t dur, uint64_t or
 	size_t bytes = sizeof(struct chrome_held) + draft->n_args * sizeof(struct arg);
 	struct chrome_held *held;
 	char *text;
-	unsigned i;
 
-	for (i = 0; i < draft->n_args; i++) {
+	for (unsigned i = 0; i < draft->n_args; i++) {
 		if (draft->args[i].type == ARG_STRING)
 			bytes += draft->args[i].length + 1;
 	}
@@ -60,7 +59,7 @@ struct chrome_held *held_new(const struct draft *draft, int64_t dur, uint64_t or
 	held->event.n_args = draft->n_args;
 	held->event.args = held->args;
 	text = (char *)&held->args[draft->n_args];
-	for (i = 0; i < draft->n_args; i++) {
+	for (unsigned i = 0; i < draft->n_args; i++) {
 		struct arg *arg = &held->args[i];
 
 		*arg = draft->args[i];

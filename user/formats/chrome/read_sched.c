@@ -78,9 +78,9 @@ static bool sched_arg_state(const struct chrome *c, const char *key, uint16_t *r
 		{ "R+", SCHED_STATE_PREEMPTED },
 	};
 	const struct arg *arg = chrome_find_arg(c, key);
-	size_t i;
 
-	for (i = 0; arg && arg->type == ARG_STRING && i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; arg && arg->type == ARG_STRING && i < sizeof(known) / sizeof(known[0]);
+	     i++) {
 		if (strcmp(arg->s, known[i].text))
 			continue;
 		*ret_state = known[i].state;
@@ -215,11 +215,10 @@ int chrome_switches_lost(struct chrome *c)
 {
 	const struct arg *arg = chrome_find_arg(c, "cpu");
 	uint32_t cpu = arg ? sched_arg_number(c, "cpu") : SCHED_EVERY_CPU;
-	unsigned i;
 
 	if (!chrome_states_get(c))
 		return -ENOMEM;
-	for (i = 0; i < MAX_CPUS; i++) {
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		if (cpu == SCHED_EVERY_CPU || cpu == i)
 			c->sched->cpus[i].known = false;
 	}

@@ -427,11 +427,11 @@ static void parser_remember_end(struct parser *p, const uint8_t *bytes, size_t s
 static int parser_feed_all(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
 {
 	enum json_fate fate;
-	size_t at, n, stopped_at;
+	size_t n, stopped_at;
 	bool stopped;
 	int error = 0;
 
-	for (at = 0; at < size && !error; at += n) {
+	for (size_t at = 0; at < size && !error; at += n) {
 		n = chrome_read_plain(p, bytes + at, size - at, &stopped, &stopped_at);
 		if (stopped)
 			error = parser_canceled(p, offset + at + stopped_at);
@@ -531,9 +531,8 @@ static int parser_read_input(struct parser *p, struct input *in)
 static void chrome_report_skipped(const struct chrome *c, struct reader_error *error)
 {
 	size_t length = 0;
-	unsigned i;
 
-	for (i = 0; i < 128; i++) {
+	for (unsigned i = 0; i < 128; i++) {
 		if (!c->skipped[i])
 			continue;
 		error->skipped += c->skipped[i];

@@ -226,11 +226,10 @@ static int chrome_write_switch(struct chrome_sched *s, struct json_writer *j,
 static int chrome_write_sched_gap(struct chrome_sched *s, struct json_writer *j,
 				  const struct fact *fact)
 {
-	unsigned i;
 	int error = 0;
 	char *at;
 
-	for (i = 0; i < MAX_CPUS && !error; i++) {
+	for (unsigned i = 0; i < MAX_CPUS && !error; i++) {
 		struct chrome_cpu *c = &s->cpus[i];
 
 		if (!c->known || (fact->sched && fact->sched->cpu != i))
@@ -268,10 +267,9 @@ int chrome_sched_write(struct chrome_sched **ret, struct json_writer *j, const s
 
 int chrome_sched_finish(struct chrome_sched *s, struct json_writer *j)
 {
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; s && i < MAX_CPUS && !error; i++) {
+	for (unsigned i = 0; s && i < MAX_CPUS && !error; i++) {
 		if (s->cpus[i].known && s->cpus[i].task.tid)
 			error = chrome_write_running(j, i, &s->cpus[i], s->last_ns, 0, NULL);
 	}

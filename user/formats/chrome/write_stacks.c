@@ -16,12 +16,11 @@ static unsigned stack_collect_entries(const struct callstack *callstack,
 				      struct stack_entry *entries, bool *ret_more)
 {
 	unsigned n = 0;
-	uint32_t i;
 
 	for (; callstack; callstack = callstack->caller) {
 		const struct code_frame *frame = callstack->frame;
 
-		for (i = 0; i < (frame->n_lines ? frame->n_lines : 1); i++) {
+		for (uint32_t i = 0; i < (frame->n_lines ? frame->n_lines : 1); i++) {
 			if (n == CHROME_STACK_NAMES) {
 				*ret_more = true;
 				return n;

@@ -29,9 +29,7 @@ static bool builtin_to_monotonic(const struct perfetto *p, uint32_t id, uint64_t
 
 static struct sequence_clock *sequence_clock(struct sequence *s, uint32_t id)
 {
-	unsigned i;
-
-	for (i = 0; s && i < SEQUENCE_CLOCKS; i++) {
+	for (unsigned i = 0; s && i < SEQUENCE_CLOCKS; i++) {
 		if (s->clocks[i].id == id || !s->clocks[i].id)
 			return &s->clocks[i];
 	}
@@ -72,9 +70,8 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 {
 	uint64_t monotonic = 0;
 	bool found = false, news = false;
-	size_t i;
 
-	for (i = 0; i < snapshot->n_clocks; i++) {
+	for (size_t i = 0; i < snapshot->n_clocks; i++) {
 		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
 
 		if (c->clock_id == 0 || c->clock_id >= BUILTIN_CLOCKS)
@@ -86,13 +83,13 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 	if (snapshot->has_primary_trace_clock && snapshot->primary_trace_clock > 0 &&
 	    (int)snapshot->primary_trace_clock < BUILTIN_CLOCKS)
 		p->primary_clock = (uint32_t)snapshot->primary_trace_clock;
-	for (i = 0; i < snapshot->n_clocks && !found; i++) {
+	for (size_t i = 0; i < snapshot->n_clocks && !found; i++) {
 		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
 
 		found = c->clock_id && c->clock_id < BUILTIN_CLOCKS &&
 			builtin_to_monotonic(p, c->clock_id, c->timestamp, &monotonic);
 	}
-	for (i = 0; i < snapshot->n_clocks && found; i++) {
+	for (size_t i = 0; i < snapshot->n_clocks && found; i++) {
 		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
 
 		if (s && c->clock_id >= BUILTIN_CLOCKS)

@@ -9,9 +9,7 @@
 static bool sample_is_continued(const struct perfetto *p, struct sequence *s,
 				const TrackEvent *event)
 {
-	size_t i;
-
-	for (i = 0; i < event->n_debug_annotations && p->own; i++) {
+	for (size_t i = 0; i < event->n_debug_annotations && p->own; i++) {
 		const Annotation *a = event->debug_annotations[i];
 		const char *key =
 			a->has_bool_value && a->bool_value ? annotation_key_text(s, a) : NULL;
@@ -100,9 +98,8 @@ static bool memory_sample_read(struct perfetto *p, struct sequence *s, const Tra
 {
 	struct memory_sample m = { 0 };
 	enum event_kind kind;
-	size_t i;
 
-	for (i = 0; i < event->n_debug_annotations; i++) {
+	for (size_t i = 0; i < event->n_debug_annotations; i++) {
 		const char *key = annotation_key_text(s, event->debug_annotations[i]);
 
 		if (key)
@@ -195,13 +192,13 @@ int perfetto_extra_counters(struct perfetto *p, struct sequence *s, const TrackE
 	struct place *place;
 	uint32_t done = 0;
 	int error = 0;
-	size_t i, which;
+	size_t which;
 
 	p->continued = event->n_extra_counter_values > 0 && sample_is_continued(p, s, event);
 	count_missing_tracks(p, event->n_extra_counter_values, n);
 	if (n > event->n_extra_counter_values)
 		n = event->n_extra_counter_values;
-	for (i = 0; i < n && !error; i++) {
+	for (size_t i = 0; i < n && !error; i++) {
 		which = ordered ? s->order[i] : counter_next_by_uuid(uuids, n, i, &done);
 		place = perfetto_place(p, uuids[which]);
 		if (place && place->kind == PLACE_COUNTER)
@@ -213,7 +210,7 @@ int perfetto_extra_counters(struct perfetto *p, struct sequence *s, const TrackE
 	uuids = own_double ? event->extra_double_counter_track_uuids : s->double_counters;
 	n = own_double ? event->n_extra_double_counter_track_uuids : s->n_double_counters;
 	count_missing_tracks(p, event->n_extra_double_counter_values, n);
-	for (i = 0; i < event->n_extra_double_counter_values && i < n && !error; i++) {
+	for (size_t i = 0; i < event->n_extra_double_counter_values && i < n && !error; i++) {
 		place = perfetto_place(p, uuids[i]);
 		if (place && place->kind == PLACE_COUNTER)
 			error = counter_double(p, place, event->extra_double_counter_values[i],

@@ -92,12 +92,10 @@ static void annotation_add_value(struct perfetto *p, struct sequence *s, const A
 static void annotation_add_nested(struct perfetto *p, struct sequence *s, const Annotation *a,
 				  char *path, size_t length)
 {
-	size_t i;
-
 	if (!a->n_dict_entries && !a->n_array_values)
 		annotation_add_value(p, s, a,
 				     names_intern(p->sink->names, path, length, READ_MAX_NAME));
-	for (i = 0; i < a->n_dict_entries && !p->draft->excess; i++) {
+	for (size_t i = 0; i < a->n_dict_entries && !p->draft->excess; i++) {
 		const char *key = annotation_key_text(s, a->dict_entries[i]);
 		int n = snprintf(path + length, READ_MAX_NAME - length, ".%s", key ? key : "");
 
@@ -105,7 +103,7 @@ static void annotation_add_nested(struct perfetto *p, struct sequence *s, const 
 			n = (int)(READ_MAX_NAME - length - 1);
 		annotation_add_nested(p, s, a->dict_entries[i], path, length + (size_t)n);
 	}
-	for (i = 0; i < a->n_array_values && !p->draft->excess; i++) {
+	for (size_t i = 0; i < a->n_array_values && !p->draft->excess; i++) {
 		int n = snprintf(path + length, READ_MAX_NAME - length, "[%zu]", i);
 
 		if (n < 0 || (size_t)n >= READ_MAX_NAME - length)
@@ -118,9 +116,7 @@ static void annotation_add_nested(struct perfetto *p, struct sequence *s, const 
 static void event_add_args(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 			   size_t except)
 {
-	size_t i;
-
-	for (i = 0; i < event->n_debug_annotations && !p->draft->excess; i++) {
+	for (size_t i = 0; i < event->n_debug_annotations && !p->draft->excess; i++) {
 		const Annotation *a = event->debug_annotations[i];
 		const struct name *key = i == except ? NULL : annotation_key(p, s, a);
 
@@ -343,15 +339,14 @@ static int perfetto_send_flow(struct perfetto *p, enum event_kind kind, uint64_t
 static int event_send_flows(struct perfetto *p, const TrackEvent *event)
 {
 	int error = 0;
-	size_t i;
 
-	for (i = 0; i < event->n_flow_ids && !error; i++)
+	for (size_t i = 0; i < event->n_flow_ids && !error; i++)
 		error = perfetto_send_flow(p, EVENT_FLOW_OUT, event->flow_ids[i]);
-	for (i = 0; i < event->n_flow_ids_old && !error; i++)
+	for (size_t i = 0; i < event->n_flow_ids_old && !error; i++)
 		error = perfetto_send_flow(p, EVENT_FLOW_OUT, event->flow_ids_old[i]);
-	for (i = 0; i < event->n_terminating_flow_ids && !error; i++)
+	for (size_t i = 0; i < event->n_terminating_flow_ids && !error; i++)
 		error = perfetto_send_flow(p, EVENT_FLOW_IN, event->terminating_flow_ids[i]);
-	for (i = 0; i < event->n_terminating_flow_ids_old && !error; i++)
+	for (size_t i = 0; i < event->n_terminating_flow_ids_old && !error; i++)
 		error = perfetto_send_flow(p, EVENT_FLOW_IN, event->terminating_flow_ids_old[i]);
 	return error;
 }

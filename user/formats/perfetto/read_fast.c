@@ -317,11 +317,10 @@ static const uint8_t *fast_track_event(struct fast_packet *f, const uint8_t *at,
 void fast_packet_init(struct fast_packet *f)
 {
 	TrackEvent *e = &f->event;
-	unsigned i;
 
 	perfetto__protos__trace_packet__init(&f->packet);
 	perfetto__protos__track_event__init(e);
-	for (i = 0; i < FAST_LIST; i++) {
+	for (unsigned i = 0; i < FAST_LIST; i++) {
 		perfetto__protos__debug_annotation__init(&f->annotations[i]);
 		f->list[i] = &f->annotations[i];
 	}

@@ -65,9 +65,7 @@ static inline bool annotation_is_uint(struct sequence *s, const Annotation *a, c
 static inline size_t find_own_uint(const struct perfetto *p, struct sequence *s,
 				   const TrackEvent *event, const char *key)
 {
-	size_t i;
-
-	for (i = 0; i < event->n_debug_annotations && p->own; i++) {
+	for (size_t i = 0; i < event->n_debug_annotations && p->own; i++) {
 		if (annotation_is_uint(s, event->debug_annotations[i], key))
 			return i;
 	}

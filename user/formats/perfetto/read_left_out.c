@@ -34,9 +34,8 @@ void perfetto_report_left_out(const struct perfetto *p, struct reader_error *ret
 		[LEFT_FIELDS] = "other fields",
 	};
 	size_t length = 0;
-	unsigned i;
 
-	for (i = 0; i < LEFT_KINDS; i++) {
+	for (unsigned i = 0; i < LEFT_KINDS; i++) {
 		if (!p->left_out[i])
 			continue;
 		ret_error->skipped += p->left_out[i];

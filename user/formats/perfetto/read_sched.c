@@ -254,9 +254,8 @@ static int bundle_read_compact_switches(struct perfetto *p, unsigned cpu, const 
 {
 	uint64_t ts_ns = 0;
 	int error = 0;
-	size_t i;
 
-	for (i = 0; i < c->n_switch_timestamp && !error; i++) {
+	for (size_t i = 0; i < c->n_switch_timestamp && !error; i++) {
 		struct sched_event e = { .kind = EVENT_SWITCH, .sched.cpu = (uint16_t)cpu };
 
 		if (i >= c->n_switch_next_pid || i >= c->n_switch_prev_state) {
@@ -280,9 +279,8 @@ static int bundle_read_compact_wakings(struct perfetto *p, unsigned cpu, const C
 {
 	uint64_t ts_ns = 0;
 	int error = 0;
-	size_t i;
 
-	for (i = 0; i < c->n_waking_timestamp && !error; i++) {
+	for (size_t i = 0; i < c->n_waking_timestamp && !error; i++) {
 		struct sched_event e = { .kind = EVENT_WAKING, .sched.cpu = (uint16_t)cpu };
 
 		if (i >= c->n_waking_pid) {
@@ -317,7 +315,6 @@ int perfetto_bundle(struct perfetto *p, const Bundle *bundle)
 	struct sched_event gap = { .kind = EVENT_SCHED_GAP, .sched.cpu = (uint16_t)cpu };
 	uint64_t first = bundle_first_time(bundle);
 	int error = 0;
-	size_t i;
 
 	if (!sched_read_get(p))
 		return -ENOMEM;
@@ -327,7 +324,7 @@ int perfetto_bundle(struct perfetto *p, const Bundle *bundle)
 	}
 	if (bundle->lost_events && first)
 		error = sched_queue_event(p, &gap, first);
-	for (i = 0; i < bundle->n_event && !error; i++) {
+	for (size_t i = 0; i < bundle->n_event && !error; i++) {
 		const FtraceEvent *event = bundle->event[i];
 
 		if (event->sched_switch)

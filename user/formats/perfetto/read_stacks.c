@@ -30,10 +30,9 @@ static const void *interned_object(struct sequence *s, enum intern_kind kind, ui
 static int stacks_intern_names(struct perfetto *p, struct sequence *s, enum intern_kind kind,
 			       String *const *list, size_t n, size_t limit)
 {
-	size_t i;
 	int error = 0;
 
-	for (i = 0; i < n && !error; i++) {
+	for (size_t i = 0; i < n && !error; i++) {
 		const char *text = list[i]->str.data ? (const char *)list[i]->str.data : "";
 
 		error = perfetto_intern_object(
@@ -47,21 +46,19 @@ static int stacks_intern_names(struct perfetto *p, struct sequence *s, enum inte
 static const struct name *build_id_name(struct perfetto *p, const ProtobufCBinaryData *id)
 {
 	char hex[2 * MAX_BUILD_ID + 1];
-	size_t i;
 
 	if (!id->data || !id->len)
 		return NULL;
-	for (i = 0; i < id->len && i < MAX_BUILD_ID; i++)
+	for (size_t i = 0; i < id->len && i < MAX_BUILD_ID; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id->data[i]);
 	return names_intern_string(p->sink->names, hex);
 }
 
 static int stacks_intern_build_ids(struct perfetto *p, struct sequence *s, const Data *data)
 {
-	size_t i;
 	int error = 0;
 
-	for (i = 0; i < data->n_build_ids && !error; i++) {
+	for (size_t i = 0; i < data->n_build_ids && !error; i++) {
 		const struct name *name = build_id_name(p, &data->build_ids[i]->str);
 
 		if (name)
@@ -140,17 +137,16 @@ static const struct code_frame *stacks_read_frame(struct perfetto *p, struct seq
 
 static int stacks_intern_frames(struct perfetto *p, struct sequence *s, const Data *data)
 {
-	size_t i;
 	int error = 0;
 
-	for (i = 0; i < data->n_mappings && !error; i++) {
+	for (size_t i = 0; i < data->n_mappings && !error; i++) {
 		const Perfetto__Protos__Mapping *m = data->mappings[i];
 
 		if (!interned_object(s, INTERN_MAPPING, m->iid))
 			error = perfetto_intern_object(p, s, INTERN_MAPPING, m->iid,
 						       stacks_read_mapping(p, s, m));
 	}
-	for (i = 0; i < data->n_frames && !error; i++) {
+	for (size_t i = 0; i < data->n_frames && !error; i++) {
 		const Perfetto__Protos__Frame *f = data->frames[i];
 
 		if (!interned_object(s, INTERN_FRAME, f->iid))
@@ -164,11 +160,10 @@ static int stacks_intern_callstack(struct perfetto *p, struct sequence *s,
 				   const Perfetto__Protos__Callstack *c)
 {
 	const struct callstack *stack = NULL;
-	size_t i;
 
 	if (interned_object(s, INTERN_CALLSTACK, c->iid))
 		return 0;
-	for (i = 0; i < c->n_frame_ids && i < CALLSTACKS_MAX_DEPTH; i++) {
+	for (size_t i = 0; i < c->n_frame_ids && i < CALLSTACKS_MAX_DEPTH; i++) {
 		const struct code_frame *frame = interned_object(s, INTERN_FRAME, c->frame_ids[i]);
 
 		if (frame)
@@ -179,7 +174,6 @@ static int stacks_intern_callstack(struct perfetto *p, struct sequence *s,
 
 int perfetto_stack_data(struct perfetto *p, struct sequence *s, const Data *data)
 {
-	size_t i;
 	int error;
 
 	if (!p->sink->callstacks)
@@ -194,7 +188,7 @@ int perfetto_stack_data(struct perfetto *p, struct sequence *s, const Data *data
 					    data->n_source_paths, MAX_PATH);
 	error = error ?: stacks_intern_build_ids(p, s, data);
 	error = error ?: stacks_intern_frames(p, s, data);
-	for (i = 0; i < data->n_callstacks && !error; i++)
+	for (size_t i = 0; i < data->n_callstacks && !error; i++)
 		error = stacks_intern_callstack(p, s, data->callstacks[i]);
 	return error;
 }
@@ -247,9 +241,8 @@ static void symbols_read_lines(struct perfetto *p, const struct code_mapping *ma
 {
 	struct code_line lines[CALLSTACKS_MAX_LINES];
 	unsigned n = 0;
-	size_t i;
 
-	for (i = 0; i < symbols->n_lines && n < CALLSTACKS_MAX_LINES; i++) {
+	for (size_t i = 0; i < symbols->n_lines && n < CALLSTACKS_MAX_LINES; i++) {
 		const Perfetto__Protos__SymbolLine *line = symbols->lines[i];
 
 		lines[n++] = (struct code_line){
@@ -266,12 +259,11 @@ static void symbols_read_lines(struct perfetto *p, const struct code_mapping *ma
 void perfetto_module(struct perfetto *p, const Perfetto__Protos__ModuleSymbols *module)
 {
 	const struct code_mapping none = { 0 }, *mapping;
-	size_t i;
 
 	if (!p->sink->callstacks)
 		return;
 	mapping = stacks_mapping(p, module->path ? module->path : "",
 				 build_id_name(p, &module->build_id), &none);
-	for (i = 0; mapping && i < module->n_address_symbols; i++)
+	for (size_t i = 0; mapping && i < module->n_address_symbols; i++)
 		symbols_read_lines(p, mapping, module->address_symbols[i]);
 }

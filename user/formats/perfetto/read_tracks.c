@@ -34,7 +34,6 @@ static struct place *track_find_recent(struct perfetto *p, uint64_t uuid)
 struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 {
 	struct place *place = track_find_recent(p, uuid), *parent = place;
-	int i;
 
 	if (!place) {
 		if (HASH_COUNT(p->places) >= MAX_TRACKS)
@@ -44,7 +43,7 @@ struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 	if (place->has_owner || !place->parent)
 		return place;
 	/* The limit also ends a cycle of parents. */
-	for (i = 0; i < MAX_PARENTS && parent; i++) {
+	for (int i = 0; i < MAX_PARENTS && parent; i++) {
 		parent = track_find(p, parent->parent);
 		if (parent && (parent->kind == PLACE_THREAD || parent->kind == PLACE_PROCESS)) {
 			place->pid = parent->pid;
@@ -159,9 +158,7 @@ static int track_read_process(struct perfetto *p, struct place *place,
 static bool counter_has_category(const Perfetto__Protos__CounterDescriptor *counter,
 				 const char *category)
 {
-	size_t i;
-
-	for (i = 0; i < counter->n_categories; i++) {
+	for (size_t i = 0; i < counter->n_categories; i++) {
 		if (!strcmp(counter->categories[i], category))
 			return true;
 	}
@@ -216,9 +213,8 @@ int perfetto_track(struct perfetto *p, struct sequence *s,
 int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTree *tree)
 {
 	int error = 0;
-	size_t i;
 
-	for (i = 0; i < tree->n_processes && !error; i++) {
+	for (size_t i = 0; i < tree->n_processes && !error; i++) {
 		const Perfetto__Protos__ProcessTree__Process *process = tree->processes[i];
 
 		/* The comm of a task comes with the context switches. */
@@ -226,7 +222,7 @@ int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTre
 			error = send_track_name(p, EVENT_PROCESS_NAME, (uint32_t)process->pid, 0,
 						process->cmdline[0]);
 	}
-	for (i = 0; i < tree->n_threads && !error; i++) {
+	for (size_t i = 0; i < tree->n_threads && !error; i++) {
 		const Perfetto__Protos__ProcessTree__Thread *thread = tree->threads[i];
 
 		if (thread->has_tid && thread->has_tgid)

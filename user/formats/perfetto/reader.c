@@ -108,17 +108,16 @@ static int sequence_read_interned(struct perfetto *p, struct sequence *s,
 				  const Perfetto__Protos__InternedData *data)
 {
 	int error = 0;
-	size_t i;
 
 #define INTERN_ALL(list, kind)                                                       \
-	for (i = 0; i < data->n_##list && !error; i++)                               \
+	for (size_t i = 0; i < data->n_##list && !error; i++)                        \
 	error = sequence_intern(p, s, kind, data->list[i]->iid, data->list[i]->name, \
 				data->list[i]->name ? strlen(data->list[i]->name) : 0)
 	INTERN_ALL(event_categories, INTERN_CATEGORY);
 	INTERN_ALL(event_names, INTERN_NAME);
 	INTERN_ALL(debug_annotation_names, INTERN_KEY);
 #undef INTERN_ALL
-	for (i = 0; i < data->n_debug_annotation_string_values && !error; i++) {
+	for (size_t i = 0; i < data->n_debug_annotation_string_values && !error; i++) {
 		const Perfetto__Protos__InternedString *string =
 			data->debug_annotation_string_values[i];
 
@@ -170,9 +169,9 @@ static unsigned sequence_copy_uuids(uint64_t *out, const uint64_t *uuids, size_t
 /* By uuid: see perfetto_extra_counters(). */
 static void sequence_order_counters(struct sequence *s)
 {
-	unsigned i, k;
+	unsigned k;
 
-	for (i = 0; i < s->n_counters; i++) {
+	for (unsigned i = 0; i < s->n_counters; i++) {
 		for (k = i; k && s->counters[i] < s->counters[s->order[k - 1]]; k--)
 			s->order[k] = s->order[k - 1];
 		s->order[k] = (uint8_t)i;
@@ -229,7 +228,6 @@ static void origin_read_metadata(struct trace_origin *o, const Perfetto__Protos_
 	};
 	static const char account[] = "proftrace.account.";
 	uint64_t *number = NULL;
-	size_t i;
 
 	if (m->name && m->has_int_value && !strncmp(m->name, account, sizeof(account) - 1))
 		number = account_number_named(&o->account, m->name + sizeof(account) - 1);
@@ -237,7 +235,7 @@ static void origin_read_metadata(struct trace_origin *o, const Perfetto__Protos_
 		*number = (uint64_t)m->int_value;
 		o->has_account = true;
 	}
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (m->name && !strcmp(m->name, known[i].name))
 			origin_text(known[i].out, known[i].size, m->string_value);
 	}
@@ -246,9 +244,7 @@ static void origin_read_metadata(struct trace_origin *o, const Perfetto__Protos_
 /* Detects our own files, in which some annotations have a special meaning, before the first of these. */
 static void packet_detect_own(struct perfetto *p, const Perfetto__Protos__ChromeEventBundle *bundle)
 {
-	size_t i;
-
-	for (i = 0; i < bundle->n_metadata && !p->own; i++) {
+	for (size_t i = 0; i < bundle->n_metadata && !p->own; i++) {
 		const Perfetto__Protos__ChromeMetadata *m = bundle->metadata[i];
 
 		p->own = m->name && m->string_value && *m->string_value &&
@@ -261,7 +257,6 @@ static void packet_detect_own(struct perfetto *p, const Perfetto__Protos__Chrome
 static void origin_read_packet(struct trace_origin *o, const Packet *packet)
 {
 	const Perfetto__Protos__SystemInfo *system = packet->system_info;
-	size_t i;
 
 	if (packet->trace_uuid) {
 		o->trace_uuid[0] = (uint64_t)packet->trace_uuid->msb;
@@ -279,7 +274,7 @@ static void origin_read_packet(struct trace_origin *o, const Packet *packet)
 		origin_text(o->kernel_version, sizeof(o->kernel_version), system->utsname->version);
 		origin_text(o->machine, sizeof(o->machine), system->utsname->machine);
 	}
-	for (i = 0; packet->chrome_events && i < packet->chrome_events->n_metadata; i++)
+	for (size_t i = 0; packet->chrome_events && i < packet->chrome_events->n_metadata; i++)
 		origin_read_metadata(o, packet->chrome_events->metadata[i]);
 }
 
@@ -423,10 +418,9 @@ static void perfetto_mark_useful(struct file *f)
 static int file_read_bundle(struct file *f, const uint8_t *bytes, size_t size, uint64_t offset)
 {
 	struct wire_field field;
-	size_t at;
 	int error = 0;
 
-	for (at = 0; at < size && !error; at += field.size) {
+	for (size_t at = 0; at < size && !error; at += field.size) {
 		if (wire_read_field(bytes + at, size - at, &field))
 			return reader_fail(f->p.error, -EBADMSG, offset,
 					   "malformed compressed packets");

@@ -143,14 +143,12 @@ static size_t event_max_size(const struct fact *fact)
 
 static uint8_t *event_put_categories(uint8_t *at, const struct name *category, unsigned parts)
 {
-	uint64_t iid;
-
 	if (!category)
 		return at;
 	if (!parts && category->length)
 		return wire_text(at, EVENT_CATEGORY, category->text,
 				 text_fit(category->text, category->length, LIMIT_NAME));
-	for (iid = category->id; parts > 0; parts--, iid += 1 << INTERN_PART_SHIFT)
+	for (uint64_t iid = category->id; parts > 0; parts--, iid += 1 << INTERN_PART_SHIFT)
 		at = wire_number(at, EVENT_CATEGORY_IID, iid);
 	return at;
 }

@@ -41,11 +41,10 @@ void perfetto_intern_clear(struct interned *interned)
 {
 	struct id_set *const sets[] = { &interned->mappings, &interned->frames,
 					&interned->callstacks };
-	unsigned i;
 
 	if (interned->entries)
 		memset(interned->entries, 0, interned->size * sizeof(*interned->entries));
-	for (i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		if (sets[i]->bits)
 			memset(sets[i]->bits, 0, sets[i]->size);
 	}

@@ -75,12 +75,10 @@ static const struct name *const idle_name = NULL;
 
 void perfetto_sched_free(struct perfetto *p)
 {
-	unsigned i;
-
 	if (!p->sched)
 		return;
 	hash_clear(hh, p->sched->described_tasks, entry);
-	for (i = 0; i < p->sched->n_cpus; i++)
+	for (unsigned i = 0; i < p->sched->n_cpus; i++)
 		free(p->sched->cpus[i]);
 	free(p->sched);
 }
@@ -96,9 +94,8 @@ static uint8_t *bundle_put_column(uint8_t *at, unsigned field, const struct colu
 				  unsigned n)
 {
 	uint8_t *contents = at = wire_open(at, field);
-	unsigned i;
 
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		at = wire_varint(at, column->values[i]);
 	return wire_close(contents, at);
 }
@@ -106,9 +103,7 @@ static uint8_t *bundle_put_column(uint8_t *at, unsigned field, const struct colu
 static uint8_t *bundle_put_columns(uint8_t *at, const unsigned *fields, unsigned n_fields,
 				   const struct column *columns, unsigned n)
 {
-	unsigned i;
-
-	for (i = 0; n && i < n_fields; i++)
+	for (unsigned i = 0; n && i < n_fields; i++)
 		at = bundle_put_column(at, fields[i], &columns[i], n);
 	return at;
 }
@@ -130,7 +125,6 @@ static int bundle_write(struct perfetto *p, unsigned cpu, struct cpu_bundle *b)
 		COMPACT_WAKING_PRIO, COMPACT_WAKING_COMM, COMPACT_WAKING_FLAGS
 	};
 	uint8_t *at, *packet, *bundle, *compact;
-	unsigned i;
 
 	if (!b->n_switches && !b->n_wakings)
 		return 0;
@@ -143,7 +137,7 @@ static int bundle_write(struct perfetto *p, unsigned cpu, struct cpu_bundle *b)
 	at = wire_number(at, BUNDLE_CPU, cpu);
 	compact = at = wire_open(at, BUNDLE_COMPACT);
 	at = bundle_put_columns(at, switches, SWITCH_COLUMNS, b->switches, b->n_switches);
-	for (i = 0; i < b->n_comms; i++)
+	for (unsigned i = 0; i < b->n_comms; i++)
 		at = bundle_put_comm(at, COMPACT_COMM, b->comms[i]);
 	at = bundle_put_columns(at, wakings, WAKING_COLUMNS, b->wakings, b->n_wakings);
 	at = wire_close(compact, at);
@@ -156,10 +150,9 @@ static int bundle_write(struct perfetto *p, unsigned cpu, struct cpu_bundle *b)
 
 int perfetto_sched_flush(struct perfetto *p)
 {
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; p->sched && i < p->sched->n_cpus && !error; i++) {
+	for (unsigned i = 0; p->sched && i < p->sched->n_cpus && !error; i++) {
 		if (p->sched->cpus[i])
 			error = bundle_write(p, i, p->sched->cpus[i]);
 	}
@@ -336,9 +329,7 @@ int perfetto_sched_describe(struct perfetto *p, const struct process *process)
 /* The index of a name in the table of the bundle; -1: the table is full. */
 static int bundle_comm_index(struct cpu_bundle *b, const struct name *comm)
 {
-	unsigned i;
-
-	for (i = b->n_comms; i-- > 0;) {
+	for (unsigned i = b->n_comms; i-- > 0;) {
 		if (b->comms[i] == comm)
 			return (int)i;
 	}
@@ -460,9 +451,7 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 
 int perfetto_write_sched_gap(struct perfetto *p, const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; p->sched && i < p->sched->n_cpus; i++) {
+	for (unsigned i = 0; p->sched && i < p->sched->n_cpus; i++) {
 		if (p->sched->cpus[i] && (!fact->sched || fact->sched->cpu == i))
 			p->sched->cpus[i]->lost = true;
 	}

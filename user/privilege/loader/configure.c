@@ -23,9 +23,7 @@
 
 bool counters_have(const struct counters *c, enum counter_source source)
 {
-	unsigned i;
-
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		if (c->list[i].source == source)
 			return true;
 	}
@@ -35,10 +33,9 @@ bool counters_have(const struct counters *c, enum counter_source source)
 static void configure_counters(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	const struct counters *c = &config->counters;
-	unsigned i;
 
 	skel->rodata->n_counters = c->n;
-	for (i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++)
 		skel->rodata->counter_sources[i] = c->list[i].source;
 	skel->rodata->has_task_clock = counters_have(c, COUNTER_TASK_CLOCK);
 	skel->rodata->has_perf_counters = counters_have(c, COUNTER_PERF);

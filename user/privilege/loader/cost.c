@@ -47,10 +47,9 @@ struct lookup {
 static int find_offset(struct dl_phdr_info *info, size_t size, void *context)
 {
 	struct lookup *l = context;
-	int i;
 
 	(void)size;
-	for (i = 0; i < info->dlpi_phnum; i++) {
+	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + p->p_vaddr;
 
@@ -80,12 +79,11 @@ static uint64_t now_ns(void)
 static uint64_t least(void)
 {
 	uint64_t found = UINT64_MAX;
-	int round, hit;
 
-	for (round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t took = now_ns();
 
-		for (hit = 0; hit < HITS; hit++)
+		for (int hit = 0; hit < HITS; hit++)
 			cost_trial();
 		took = now_ns() - took;
 		if (took < found)

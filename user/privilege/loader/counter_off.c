@@ -53,13 +53,12 @@ void find_counter_off(struct proftrace_bpf *skel)
 	int link = bpf_link_create(bpf_program__fd(skel->progs.find_counter_off), 0, BPF_TRACE_ITER,
 				   NULL);
 	uint64_t flag = 0;
-	unsigned i;
 
-	for (i = 0; link >= 0 && i < TRIALS && __builtin_popcountll(flag) != 1; i++)
+	for (unsigned i = 0; link >= 0 && i < TRIALS && __builtin_popcountll(flag) != 1; i++)
 		flag = try_flag(skel, link);
 	skel->bss->counter_off_flag = __builtin_popcountll(flag) == 1 ? flag : 0;
 	/* A second look: another recorder may just make its trial. */
-	for (i = 0; skel->bss->counter_off_flag && i < 2; i++) {
+	for (unsigned i = 0; skel->bss->counter_off_flag && i < 2; i++) {
 		skel->bss->counter_off_in = 0;
 		visit_threads(link);
 		if (!skel->bss->counter_off_in)

@@ -200,9 +200,8 @@ static int kernel_types_find(const struct kernel_types *k, unsigned kind, const 
 			     const char *name)
 {
 	size_t length = strlen(prefix);
-	uint32_t i;
 
-	for (i = 1; i < k->n; i++) {
+	for (uint32_t i = 1; i < k->n; i++) {
 		const struct btf_type *t = type_of(k, i);
 		const char *found = name_of(k, t);
 
@@ -386,9 +385,8 @@ static uint32_t copy_name(struct copy *c, uint32_t offset)
 static void copy_members(struct copy *c, struct btf_type *t)
 {
 	struct btf_member *m = btf_members(t);
-	unsigned i;
 
-	for (i = 0; i < btf_vlen(t); i++) {
+	for (unsigned i = 0; i < btf_vlen(t); i++) {
 		m[i].name_off = copy_name(c, m[i].name_off);
 		m[i].type = copy_type_number(c, m[i].type);
 	}
@@ -396,9 +394,7 @@ static void copy_members(struct copy *c, struct btf_type *t)
 
 static void copy_enumerators(struct copy *c, struct btf_type *t)
 {
-	unsigned i;
-
-	for (i = 0; i < btf_vlen(t); i++) {
+	for (unsigned i = 0; i < btf_vlen(t); i++) {
 		if (btf_is_enum(t))
 			btf_enum(t)[i].name_off = copy_name(c, btf_enum(t)[i].name_off);
 		else
@@ -448,17 +444,15 @@ static void copy_type(struct copy *c, uint32_t number)
 
 static int copy_all(struct copy *c, const struct wanted *w)
 {
-	uint32_t i;
-
 	add_bytes(c, &c->strings, "", 1);
-	for (i = 1; !c->error && i < c->k->n; i++) {
+	for (uint32_t i = 1; !c->error && i < c->k->n; i++) {
 		const struct btf_type *t = type_of(c->k, i);
 
 		if (can_be_wanted(t) && is_wanted(w, name_of(c->k, t)))
 			copy_type_number(c, i);
 	}
 	/* Copying a type may append its members to the list. */
-	for (i = 1; !c->error && i <= c->n; i++)
+	for (uint32_t i = 1; !c->error && i <= c->n; i++)
 		copy_type(c, c->order[i]);
 	return c->error;
 }

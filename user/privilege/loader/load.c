@@ -44,9 +44,8 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 		skel->progs.on_cpu_change,
 		skel->progs.on_timer,
 	};
-	unsigned i;
 
-	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+	for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		int fd;
 
 		if (!bpf_program__autoload(programs[i]))
@@ -67,9 +66,7 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 static int put_events(int events_fd, const struct counters *c, unsigned cpu,
 		      const int fds[MAX_COUNTERS])
 {
-	unsigned i;
-
-	for (i = 0; i < c->n; i++) {
+	for (unsigned i = 0; i < c->n; i++) {
 		uint32_t key = i * ACCOUNT_CPUS + cpu;
 
 		if (fds[i] >= 0 && bpf_map_update_elem(events_fd, &key, &fds[i], BPF_ANY))

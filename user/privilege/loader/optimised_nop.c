@@ -56,9 +56,7 @@ extern const char optimised_nop_trial_site[] __attribute__((visibility("hidden")
 
 static int try_often(void)
 {
-	int i;
-
-	for (i = 0; i < TRIES; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		if (optimised_nop_trial())
 			return 1;
 	}

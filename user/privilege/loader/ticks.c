@@ -10,9 +10,7 @@
 
 static int open_everywhere(struct perf_event_attr *attr, int program_fd, unsigned n_cpus)
 {
-	unsigned cpu;
-
-	for (cpu = 0; cpu < n_cpus; cpu++) {
+	for (unsigned cpu = 0; cpu < n_cpus; cpu++) {
 		int fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 		if (fd < 0 && errno == ENODEV) /* the CPU is offline */

@@ -46,9 +46,7 @@ static bool list_has_word(const char *list, const char *word)
 
 static uint8_t wait_call_class(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
 		if (list_has_word(classes[i].calls, name))
 			return classes[i].class;
 	}
@@ -57,9 +55,7 @@ static uint8_t wait_call_class(const char *name)
 
 void wait_calls_fill(uint8_t calls[WAIT_CALLS])
 {
-	int number;
-
-	for (number = 0; number < WAIT_CALLS; number++) {
+	for (int number = 0; number < WAIT_CALLS; number++) {
 		char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
 
 		calls[number] = name ? wait_call_class(name) : WAIT_OTHER;

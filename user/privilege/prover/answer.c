@@ -39,7 +39,6 @@ int proved_next(struct proved_reader *r, const struct proved_function **ret_func
 	const struct proved_function *f = (const void *)r->at;
 	const struct proved_exit *exits = (const void *)(f + 1);
 	size_t size;
-	uint32_t i;
 
 	if (!r->left)
 		return 0;
@@ -54,7 +53,7 @@ int proved_next(struct proved_reader *r, const struct proved_function **ret_func
 	if (f->refused ? !refusal_is_text(*ret_refusal)
 		       : !proved_within(f->entry, f->vaddr, f->size))
 		return -EBADMSG;
-	for (i = 0; i < f->n_exits; i++) {
+	for (uint32_t i = 0; i < f->n_exits; i++) {
 		if (!proved_exit_is_valid(f, &exits[i]))
 			return -EBADMSG;
 	}

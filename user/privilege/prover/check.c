@@ -82,7 +82,6 @@ const char *function_check(int elf_fd, const struct segments *segments,
 {
 	uint16_t machine;
 	uint64_t offset;
-	uint32_t i;
 
 	if (pread(elf_fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) !=
 	    sizeof(machine))
@@ -92,7 +91,7 @@ const char *function_check(int elf_fd, const struct segments *segments,
 	if (!segments_offset(segments, f->entry, true, &offset) ||
 	    (machine == EM_AARCH64 && f->entry % 4))
 		return "the entry of a function is outside the code";
-	for (i = 0; i < f->n_exits; i++) {
+	for (uint32_t i = 0; i < f->n_exits; i++) {
 		if (!exit_is_instruction(elf_fd, segments, machine, exits[i].vaddr))
 			return "an exit is not an exit instruction";
 	}

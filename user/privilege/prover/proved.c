@@ -96,9 +96,7 @@ static bool file_state_same(const struct file_state *a, const struct file_state 
 
 static struct proved_file *proved_file(struct provers *p, const struct file_state *state)
 {
-	unsigned i;
-
-	for (i = 0; i < p->n_files; i++) {
+	for (unsigned i = 0; i < p->n_files; i++) {
 		if (file_state_same(&p->files[i].state, state))
 			return &p->files[i];
 	}
@@ -189,13 +187,12 @@ static int prover_open_debug_file(const uint8_t *id, unsigned size)
 {
 	char path[sizeof(DEBUG_FILES) + 2 * sizeof(((struct prover_hello *)0)->build_id) + 16];
 	struct stat st;
-	unsigned i;
 	int fd, n;
 
 	if (size < 2)
 		return -1;
 	n = snprintf(path, sizeof(path), DEBUG_FILES "%02x/", id[0]);
-	for (i = 1; i < size; i++)
+	for (unsigned i = 1; i < size; i++)
 		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", id[i]);
 	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -294,12 +291,11 @@ static int proved_add_reply(struct provers *p, struct proved_file *file, size_t 
 	const struct proved_exit *exits;
 	const char *refusal;
 	int error = 0;
-	uint32_t i;
 
 	while (!error && proved_next(&reader, &function, &exits, &refusal) > 0) {
 		if (!refusal)
 			error = proved_add_site(p, file, function->entry);
-		for (i = 0; i < function->n_exits && !error; i++)
+		for (uint32_t i = 0; i < function->n_exits && !error; i++)
 			error = proved_add_site(p, file, exits[i].vaddr);
 	}
 	return error;

@@ -138,13 +138,13 @@ _Noreturn static void starter_serve(int socket, prover_fn prove)
 
 _Noreturn static void become_starter(int socket, prover_fn prove)
 {
-	int nothing, i;
+	int nothing;
 
 	prctl(PR_SET_NAME, "proftrace-start");
 	dup2(socket, STARTER_SOCKET);
 	closefrom(STARTER_SOCKET + 1);
 	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (i = 0; i < STARTER_SOCKET; i++)
+	for (int i = 0; i < STARTER_SOCKET; i++)
 		dup2(nothing, i);
 	if (nothing > STARTER_SOCKET)
 		close(nothing);

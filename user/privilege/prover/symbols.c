@@ -67,7 +67,7 @@ int function_symbols_add(struct function_symbols *all, int fd)
 	Elf64_Shdr names = { 0 }, s;
 	bool has_table[2] = { false };
 	char name[sizeof(packed)];
-	unsigned i, n;
+	unsigned n;
 	Elf64_Ehdr h;
 	int error = 0;
 
@@ -77,7 +77,7 @@ int function_symbols_add(struct function_symbols *all, int fd)
 	n = h.e_shnum < SYMBOLS_MAX_SECTIONS ? h.e_shnum : SYMBOLS_MAX_SECTIONS;
 	if (h.e_shstrndx < h.e_shnum)
 		symbols_read(fd, &names, sizeof(names), h.e_shoff + h.e_shstrndx * sizeof(s));
-	for (i = 1; i < n && !error; i++) {
+	for (unsigned i = 1; i < n && !error; i++) {
 		bool dynamic;
 
 		if (!symbols_read(fd, &s, sizeof(s), h.e_shoff + i * sizeof(s)))

@@ -72,12 +72,11 @@ static uint32_t labels_find(struct labels *l, uint32_t pid)
 {
 	const struct name *name;
 	char text[LONGEST];
-	unsigned i;
 
 	if (!labels_read_process(pid, text, sizeof(text)))
 		return OTHER;
 	name = names_intern(l->names, text, strlen(text), sizeof(text));
-	for (i = OTHER + 1; i <= l->n; i++) {
+	for (unsigned i = OTHER + 1; i <= l->n; i++) {
 		if (l->sets[i] == name)
 			return i;
 	}

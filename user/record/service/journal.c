@@ -31,9 +31,8 @@ static int line_priority(const char *line, size_t length)
 		{ "proftrace: the recorder ", PRIORITY_ERROR },
 		{ "proftrace: ", PRIORITY_NOTICE },
 	};
-	unsigned i;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		size_t n = strlen(known[i].begin);
 
 		if (n <= length && !memcmp(line, known[i].begin, n))

@@ -250,10 +250,9 @@ static bool supervisor_open(struct supervisor *s)
 		SIGTERM, SIGINT, SIGHUP, SIGCHLD, SIGUSR1, SIGUSR2, SIGQUIT
 	};
 	sigset_t set;
-	unsigned i;
 
 	sigemptyset(&set);
-	for (i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+	for (unsigned i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
 		sigaddset(&set, handled[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGCHLD, SIG_DFL);

@@ -127,9 +127,7 @@ static void collect_waking(struct critical *c, const struct fact *fact)
 
 static void collect_gap(struct critical *c, const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; i < CRITICAL_CPUS; i++) {
+	for (unsigned i = 0; i < CRITICAL_CPUS; i++) {
 		if (!fact->sched || fact->sched->cpu == i)
 			c->cpus[i].thread = 0;
 	}
@@ -282,9 +280,8 @@ static int compare_flows(const void *left, const void *right)
 static void close_intervals(struct critical *c)
 {
 	struct critical_thread *thread;
-	unsigned i;
 
-	for (i = 0; i < CRITICAL_CPUS; i++) {
+	for (unsigned i = 0; i < CRITICAL_CPUS; i++) {
 		thread = c->cpus[i].thread ? critical_thread_find(c, c->cpus[i].thread) : NULL;
 		if (thread)
 			add_interval(c, thread, c->cpus[i].since_ns, c->last_ns, CRITICAL_RUNNING);
@@ -310,12 +307,11 @@ static void critical_forget_trace(struct critical *c)
 void critical_next_trace(struct consumer *consumer)
 {
 	struct critical *c = (struct critical *)consumer;
-	uint32_t i;
 
 	close_intervals(c);
 	if (c->n_flows_out)
 		qsort(c->flows_out, c->n_flows_out, sizeof(*c->flows_out), compare_flows);
-	for (i = c->n_walked; i < c->n_instances && !c->error; i++) {
+	for (uint32_t i = c->n_walked; i < c->n_instances && !c->error; i++) {
 		c->instances[i].offset_ns = c->instances[i].from_ns - c->first_ns;
 		c->error = critical_walk(c, &c->instances[i]);
 	}
@@ -326,10 +322,9 @@ void critical_next_trace(struct consumer *consumer)
 static void critical_free(struct consumer *consumer)
 {
 	struct critical *c = (struct critical *)consumer;
-	uint32_t i;
 
 	critical_forget_trace(c);
-	for (i = 0; i < c->n_instances; i++)
+	for (uint32_t i = 0; i < c->n_instances; i++)
 		free(c->instances[i].parts);
 	hash_clear(hh, c->rows, row);
 	free(c->flows_out);

@@ -160,10 +160,8 @@ static void json_put_key(FILE *out, const struct critical_row_key *key)
 
 static void json_put_path(FILE *out, const struct critical_row **list, size_t n)
 {
-	size_t i;
-
 	fputs(",\n  \"path\": [", out);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		fputs(i ? ",\n    {" : "\n    {", out);
 		json_put_key(out, &list[i]->key);
 		put_json_u64(out, "count", list[i]->count);
@@ -178,12 +176,10 @@ static void json_put_path(FILE *out, const struct critical_row **list, size_t n)
 /* One slice with its whole path, in the order of time. */
 static void json_put_instance(FILE *out, const char *key, const struct critical_instance *in)
 {
-	uint32_t i;
-
 	fprintf(out, ",\n  \"%s\": {\"at_ns\": %" PRIu64 ", \"duration_ns\": %" PRIu64, key,
 		in->offset_ns, in->to_ns - in->from_ns);
 	fputs(", \"path\": [", out);
-	for (i = in->n_parts; i--;) {
+	for (uint32_t i = in->n_parts; i--;) {
 		const struct critical_part *part = &in->parts[i];
 
 		fprintf(out, "%s{\"from_ns\": %" PRIu64 ", \"duration_ns\": %" PRIu64 ", ",

@@ -56,12 +56,10 @@ void critical_sort_by_begin(struct critical *c)
 static void sum_up_instance(struct critical *c, const struct critical_instance *in, bool median,
 			    bool slowest)
 {
-	uint32_t i;
-
 	c->total_ns += instance_ns(in);
 	c->median_ns += median ? instance_ns(in) : 0;
 	c->slowest_ns += slowest ? instance_ns(in) : 0;
-	for (i = 0; i < in->n_parts; i++) {
+	for (uint32_t i = 0; i < in->n_parts; i++) {
 		const struct critical_part *part = &in->parts[i];
 		uint64_t ns = part->to_ns - part->from_ns;
 

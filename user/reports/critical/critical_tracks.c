@@ -85,7 +85,6 @@ static int write_path(struct track_writer *w, const struct critical_instance *in
 	unsigned number = free_track(w, in) + 1;
 	char text[MAX_TEXT], *at;
 	const struct name *track;
-	uint32_t i;
 	int error = 0;
 
 	snprintf(text, sizeof(text),
@@ -95,7 +94,7 @@ static int write_path(struct track_writer *w, const struct critical_instance *in
 	for (at = text; *at; at++)
 		*at = *at == '/' ? ':' : *at;
 	track = names_intern_string(w->rewrite->names, text);
-	for (i = in->n_parts; i-- && !error;)
+	for (uint32_t i = in->n_parts; i-- && !error;)
 		error = write_part(w, in, &in->parts[i], track);
 	return error;
 }
@@ -104,7 +103,6 @@ int critical_write_tracks(struct consumer *consumer, struct rewrite *rewrite, st
 {
 	struct critical *c = (struct critical *)consumer;
 	struct track_writer w = { .c = c, .rewrite = rewrite };
-	uint32_t i;
 	int error;
 
 	critical_next_trace(consumer);
@@ -118,7 +116,7 @@ int critical_write_tracks(struct consumer *consumer, struct rewrite *rewrite, st
 	w.on = names_intern_string(rewrite->names, "on");
 	w.woken_by = names_intern_string(rewrite->names, "woken by");
 	critical_sort_by_begin(c);
-	for (i = 0; i < c->n_instances && !error; i++)
+	for (uint32_t i = 0; i < c->n_instances && !error; i++)
 		error = write_path(&w, &c->instances[i]);
 	/* Errors of outputs are reported by rewrite_end(). */
 	return 0;

@@ -196,9 +196,8 @@ static const struct critical_flow *arrow_to(const struct walk *w,
 {
 	const struct critical_flow *other = NULL, *begin;
 	uint64_t slice_ns = outermost_begin(thread, w->now_ns);
-	uint32_t i;
 
-	for (i = thread->n_flows_in; i-- && thread->flows_in[i].ns >= w->in->from_ns;) {
+	for (uint32_t i = thread->n_flows_in; i-- && thread->flows_in[i].ns >= w->in->from_ns;) {
 		const struct critical_flow *in = &thread->flows_in[i];
 
 		if (in->ns > w->now_ns || (other && in->id != w->in->id))

@@ -35,9 +35,7 @@ struct diff *diff_new(const struct diff_options *options, struct names *names)
 
 static void diff_row_free(struct diff *d, struct diff_row *row)
 {
-	unsigned i;
-
-	for (i = 0; i < DIFF_BLOCKS; i++)
+	for (unsigned i = 0; i < DIFF_BLOCKS; i++)
 		diff_sums_free(d, &row->blocks[i]);
 	free(row->blocks);
 	free(row->values);
@@ -48,8 +46,6 @@ static void diff_row_free(struct diff *d, struct diff_row *row)
 
 void diff_free(struct diff *d)
 {
-	unsigned i;
-
 	if (!d)
 		return;
 	diff_threads_forget(d);
@@ -58,7 +54,7 @@ void diff_free(struct diff *d)
 		HASH_DEL(d->rows, row);
 		diff_row_free(d, row);
 	}
-	for (i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++) {
 		if (d->samples[i])
 			d->samples[i]->ops->free(d->samples[i]);
 	}
@@ -82,7 +78,6 @@ struct flame *diff_flame(struct diff *d, bool *ret_of_samples)
 /* If both sides have samples of call stacks, these say more than slices. */
 static int choose_flame(struct diff *d)
 {
-	unsigned i;
 	int error = 0;
 
 	if (diff_has_samples(d, false) && diff_has_samples(d, true)) {
@@ -90,7 +85,7 @@ static int choose_flame(struct diff *d)
 		d->flame = flame_new();
 		d->flame_of_samples = true;
 	}
-	for (i = 0; i < 2 && d->flame && d->flame_of_samples && !error; i++) {
+	for (unsigned i = 0; i < 2 && d->flame && d->flame_of_samples && !error; i++) {
 		flame_add_to(d->flame, i);
 		error = flame_samples_fill(d->samples[i], d->names, d->flame);
 	}
@@ -106,7 +101,6 @@ float *diff_row_values(struct diff_row *row, unsigned sample)
 {
 	uint32_t n = row->n_values ? row->n_values : 16;
 	float *grown;
-	size_t i;
 
 	if (sample >= row->n_values) {
 		while (n <= sample)
@@ -114,7 +108,7 @@ float *diff_row_values(struct diff_row *row, unsigned sample)
 		grown = reallocarray(row->values, n, METRICS * sizeof(*grown));
 		if (!grown)
 			return NULL;
-		for (i = (size_t)row->n_values * METRICS; i < (size_t)n * METRICS; i++)
+		for (size_t i = (size_t)row->n_values * METRICS; i < (size_t)n * METRICS; i++)
 			grown[i] = NAN;
 		row->values = grown;
 		row->n_values = n;
@@ -138,8 +132,6 @@ double diff_value(const struct diff_row *row, unsigned sample, enum diff_metric 
 static void sums_to_values(float *values, const struct diff_row *row, const struct diff_sums *s,
 			   double units)
 {
-	unsigned i;
-
 	values[METRIC_COUNT] = (float)((double)s->count / units);
 	if (row->key.kind == DIFF_COUNTER)
 		values[METRIC_AVERAGE] = (float)(s->value / (double)s->count);
@@ -157,7 +149,7 @@ static void sums_to_values(float *values, const struct diff_row *row, const stru
 		values[METRIC_RUNNABLE] = (float)((double)s->runnable * all);
 		values[METRIC_BLOCKED] = (float)((double)s->blocked * all);
 	}
-	for (i = 0; i < DIFF_COUNTERS; i++) {
+	for (unsigned i = 0; i < DIFF_COUNTERS; i++) {
 		if (s->with_counter[i] == s->count)
 			values[METRIC_COUNTED + i] = (float)((double)s->counted[i] / units);
 	}
@@ -296,9 +288,7 @@ static const struct diff_run *find_odd_run(const struct diff *d,
 					   bool (*differs)(const struct diff_run *a,
 							   const struct diff_run *b))
 {
-	unsigned i;
-
-	for (i = 1; i < d->n_runs; i++) {
+	for (unsigned i = 1; i < d->n_runs; i++) {
 		if (!d->runs[0].is_saved && !d->runs[i].is_saved &&
 		    differs(&d->runs[0], &d->runs[i]))
 			return &d->runs[i];
@@ -341,9 +331,8 @@ static void diff_warn(const struct diff *d)
 		{ schedules_differ, "has another schedule", ": one of them leaves out more steps" },
 	};
 	const struct diff_run *run;
-	unsigned i;
 
-	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+	for (unsigned i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		run = find_odd_run(d, odd[i].differs);
 		if (run)
 			print_visible(stderr, "proftrace: '%s': %s than '%s'%s\n", run->path,
@@ -355,7 +344,7 @@ static void diff_warn(const struct diff *d)
 			"proftrace: only side %c has samples of call stacks, so functions are not "
 			"compared\n",
 			diff_has_samples(d, true) ? 'B' : 'A');
-	for (i = 0; i < d->n_runs; i++) {
+	for (unsigned i = 0; i < d->n_runs; i++) {
 		run = &d->runs[i];
 		if (run->lost)
 			print_visible(stderr,
@@ -377,9 +366,8 @@ static void decide_row(const struct diff *d, struct diff_row *row)
 	double change;
 	enum diff_metric metric;
 	bool any = false, faster = false;
-	unsigned m;
 
-	for (m = 0; m < METRICS; m++) {
+	for (unsigned m = 0; m < METRICS; m++) {
 		any |= row->results[m].decided;
 		faster |= row->results[m].decided && diff_metric_is_time(m);
 	}

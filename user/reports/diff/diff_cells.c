@@ -17,10 +17,9 @@ bool diff_row_regressed(const struct diff_row *row, double *ret_change,
 	static const enum diff_metric order[] = { METRIC_P50, METRIC_TOTAL, METRIC_P95, METRIC_SELF,
 						  METRIC_BLOCKED };
 	bool found = false;
-	unsigned i;
 
 	*ret_change = 0;
-	for (i = 0; row->results && i < sizeof(order) / sizeof(order[0]); i++) {
+	for (unsigned i = 0; row->results && i < sizeof(order) / sizeof(order[0]); i++) {
 		const struct diff_result *result = &row->results[order[i]];
 		/* Growth from nothing is more than any share. */
 		double change =

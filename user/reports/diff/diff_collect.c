@@ -93,8 +93,6 @@ double diff_percentile(const struct diff_histogram *h, double share)
 
 void diff_sums_merge(struct diff *d, struct diff_sums *to, const struct diff_sums *from)
 {
-	unsigned i;
-
 	to->count += from->count;
 	to->total += from->total;
 	to->self += from->self;
@@ -103,11 +101,11 @@ void diff_sums_merge(struct diff *d, struct diff_sums *to, const struct diff_sum
 	to->blocked += from->blocked;
 	to->states += from->states;
 	to->value += from->value;
-	for (i = 0; i < DIFF_COUNTERS; i++) {
+	for (unsigned i = 0; i < DIFF_COUNTERS; i++) {
 		to->counted[i] += from->counted[i];
 		to->with_counter[i] += from->with_counter[i];
 	}
-	for (i = 0; i < from->histogram.n * FINE_GROUP; i++) {
+	for (unsigned i = 0; i < from->histogram.n * FINE_GROUP; i++) {
 		if (from->histogram.counts[i])
 			fine_add(d, &to->histogram, from->histogram.first * FINE_GROUP + i,
 				 from->histogram.counts[i]);
@@ -169,10 +167,9 @@ struct diff_row *diff_row_get(struct diff *d, enum diff_kind kind, const struct 
 static void diff_halve_blocks(struct diff *d)
 {
 	struct diff_row *row;
-	unsigned i;
 
 	for (row = d->rows; row; row = row->hh.next) {
-		for (i = 0; i < DIFF_BLOCKS / 2; i++) {
+		for (unsigned i = 0; i < DIFF_BLOCKS / 2; i++) {
 			struct diff_sums pair = row->blocks[2 * i];
 
 			row->blocks[2 * i] = (struct diff_sums){ 0 };
@@ -278,10 +275,9 @@ static int diff_counter_index(struct diff *d, const struct name *name)
 
 static void add_slice_counters(struct diff *d, struct diff_sums *sums, const struct fact *fact)
 {
-	unsigned i;
 	int k;
 
-	for (i = 0; i < fact->n_counters; i++) {
+	for (unsigned i = 0; i < fact->n_counters; i++) {
 		k = diff_counter_index(d, fact->counter_tracks[i]->name);
 		if (k < 0 || fact->counter_deltas[i] == EVENT_NO_VALUE)
 			continue;
@@ -371,11 +367,9 @@ static const struct name *diff_counter_name(struct diff *d, const struct track *
 
 static void diff_sample_counter(struct diff *d, const struct fact *fact)
 {
-	unsigned i;
-
 	if (fact->continued || (fact->n_args && fact->tracks[0]->is_counted))
 		return;
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		struct diff_row *row = diff_row_get(d, DIFF_COUNTER, fact->category,
 						    diff_counter_name(d, fact->tracks[i]));
 		double value = (double)stats_number(&fact->args[i]);

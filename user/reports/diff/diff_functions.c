@@ -28,14 +28,13 @@ static double counter_average(const struct diff_sums *s, unsigned counter)
 static void find_cpu_time(const struct diff *d, const struct diff_row *row, double ret_ns[2])
 {
 	const struct diff_sums *a = &row->side[0], *b = &row->side[1];
-	unsigned i;
 
 	if (diff_knows_states(a) && diff_knows_states(b)) {
 		ret_ns[0] = (double)a->running / (double)a->states;
 		ret_ns[1] = (double)b->running / (double)b->states;
 		return;
 	}
-	for (i = 0; i < d->n_counters; i++) {
+	for (unsigned i = 0; i < d->n_counters; i++) {
 		ret_ns[0] = counter_average(a, i);
 		ret_ns[1] = counter_average(b, i);
 		if (stats_is_time(d->counters[i]) && ret_ns[0] > 0 && ret_ns[1] > 0)
@@ -76,14 +75,13 @@ static void compare_functions(const struct diff *d, const struct diff_row *row,
 			      struct diff_functions *kept)
 {
 	double cpu[2], rates[2]; /* ns in a slice; samples in a ns of it */
-	unsigned i;
 
 	find_cpu_time(d, row, cpu);
-	for (i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++)
 		rates[i] = (double)kept->samples[i] / cpu[i];
 	if (!(cpu[0] > 0 && cpu[1] > 0 && kept->samples[0] && kept->samples[1]))
 		return;
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		const struct flame_function *f = &functions[i];
 		struct diff_function function = {
 			.name = f->name,

@@ -38,11 +38,9 @@ static void put_row_name(FILE *out, const struct diff_row *row)
 
 static void put_why_functions(FILE *out, const struct diff_functions *found)
 {
-	unsigned i;
-
 	fprintf(out, ", \"samples_a\": %" PRIu64 ", \"samples_b\": %" PRIu64 ", \"functions\": [",
 		found->samples[0], found->samples[1]);
-	for (i = 0; i < found->n; i++) {
+	for (unsigned i = 0; i < found->n; i++) {
 		const struct diff_function *f = &found->functions[i];
 
 		put_json_string(out, i ? ", {\"name\": " : "{\"name\": ", f->name->text);
@@ -58,7 +56,6 @@ static void put_why_functions(FILE *out, const struct diff_functions *found)
 static void put_why(const struct diff *d, FILE *out, const struct diff_row *row)
 {
 	struct diff_why why;
-	unsigned i;
 
 	diff_explain(d, row, &why);
 	fputs(", \"why\": {\"change_ns\": ", out);
@@ -70,19 +67,19 @@ static void put_why(const struct diff *d, FILE *out, const struct diff_row *row)
 		put_field(out, "blocked_ns", why.blocked_ns);
 	}
 	fputs(", \"path\": [", out);
-	for (i = 0; i < why.n_path; i++) {
+	for (unsigned i = 0; i < why.n_path; i++) {
 		fputs(i ? ", " : "", out);
 		put_row_name(out, why.path[i]);
 	}
 	fputs("], \"children\": [", out);
-	for (i = 0; i < why.n_children; i++) {
+	for (unsigned i = 0; i < why.n_children; i++) {
 		fputs(i ? ", {\"name\": " : "{\"name\": ", out);
 		put_row_name(out, why.children[i].row);
 		put_field(out, "change_ns", why.children[i].change_ns);
 		fputc('}', out);
 	}
 	fputs("], \"counters\": {", out);
-	for (i = 0; i < why.n_counters; i++) {
+	for (unsigned i = 0; i < why.n_counters; i++) {
 		put_json_string(out, i ? ", " : "", why.counters[i].name->text);
 		fputs(": {\"a\": ", out);
 		put_json_double(out, why.counters[i].a);
@@ -105,7 +102,6 @@ static void put_row(const struct diff *d, FILE *out, const struct diff_row *row)
 		[VERDICT_UNTESTED] = "untested",
 	};
 	bool comma = false;
-	unsigned m;
 
 	fprintf(out, "{\"kind\": \"%s\", ", kinds[row->key.kind]);
 	put_json_name(out, "\"category\": ", row->key.category);
@@ -113,7 +109,7 @@ static void put_row(const struct diff *d, FILE *out, const struct diff_row *row)
 	put_row_name(out, row);
 	fprintf(out, ", \"decision\": \"%s\", \"runs_a\": %u, \"runs_b\": %u, \"metrics\": {",
 		verdicts[row->verdict], row->runs[0], row->runs[1]);
-	for (m = 0; m < METRICS; m++) {
+	for (unsigned m = 0; m < METRICS; m++) {
 		if (!row->results[m].known)
 			continue;
 		fputs(comma ? ", " : "", out);
@@ -129,10 +125,9 @@ static void put_row(const struct diff *d, FILE *out, const struct diff_row *row)
 static void put_side(const struct diff *d, FILE *out, bool is_b)
 {
 	bool comma = false;
-	unsigned i;
 
 	fprintf(out, "  \"%s\": [", is_b ? "b" : "a");
-	for (i = 0; i < d->n_runs; i++) {
+	for (unsigned i = 0; i < d->n_runs; i++) {
 		if (d->runs[i].is_b != is_b)
 			continue;
 		put_json_string(out, comma ? ", " : "", d->runs[i].path);

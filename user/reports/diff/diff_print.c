@@ -74,9 +74,7 @@ static void add_diff_column(struct diff_part *part, enum diff_column column, con
 
 static bool any_row_has(const struct diff_part *part, enum diff_metric metric)
 {
-	unsigned i;
-
-	for (i = 0; i < part->n; i++) {
+	for (unsigned i = 0; i < part->n; i++) {
 		if (part->rows[i]->results[metric].known)
 			return true;
 	}
@@ -117,10 +115,9 @@ static void choose_diff_columns(struct diff_part *part, enum diff_kind kind)
 static void find_part_rows(struct diff_part *part, enum diff_kind kind)
 {
 	const struct diff *d = part->d;
-	unsigned i;
 
 	part->n = part->n_all = 0;
-	for (i = 0; i < d->n_order; i++) {
+	for (unsigned i = 0; i < d->n_order; i++) {
 		if (d->order[i]->key.kind != kind)
 			continue;
 		if (!d->options->max_rows || part->n < d->options->max_rows)
@@ -143,9 +140,8 @@ static void print_diff_table(const struct diff_part *part, FILE *out)
 		.color = part->d->options->color,
 		.width = part->d->options->width,
 	};
-	unsigned i;
 
-	for (i = 0; i < part->n_columns; i++)
+	for (unsigned i = 0; i < part->n_columns; i++)
 		columns[i] = (struct table_column){ .title = part->titles[i],
 						    .left = i < 2,
 						    .drop = i < 2 ? 0 : i };
@@ -165,19 +161,18 @@ static void put_markdown(FILE *out, const char *text)
 static void print_diff_markdown(const struct diff_part *part, FILE *out)
 {
 	char cell[TABLE_CELL];
-	unsigned i, row;
 
-	for (i = 0; i < part->n_columns; i++) {
+	for (unsigned i = 0; i < part->n_columns; i++) {
 		fputs("| ", out);
 		put_markdown(out, part->titles[i]); /* with the name of the unit of work */
 		fputc(' ', out);
 	}
 	fputs("|\n", out);
-	for (i = 0; i < part->n_columns; i++)
+	for (unsigned i = 0; i < part->n_columns; i++)
 		fputs(i < 2 ? "| --- " : "| ---: ", out);
 	fputs("|\n", out);
-	for (row = 0; row < part->n; row++) {
-		for (i = 0; i < part->n_columns; i++) {
+	for (unsigned row = 0; row < part->n; row++) {
+		for (unsigned i = 0; i < part->n_columns; i++) {
 			format_diff_cell(part, row, i, cell);
 			fputs("| ", out);
 			put_markdown(out, cell);
@@ -211,11 +206,10 @@ static void print_part_of_change(FILE *out, const struct diff_why *why, const ch
 static void print_why_parts(const struct diff_row *row, const struct diff_why *why, FILE *out)
 {
 	char title[DIFF_CELL], text[2 * DIFF_CELL];
-	unsigned i;
 
 	if (row->key.kind == DIFF_SLICE)
 		print_part_of_change(out, why, "its own time", why->self_ns);
-	for (i = 0; i < why->n_children; i++) {
+	for (unsigned i = 0; i < why->n_children; i++) {
 		snprintf(text, sizeof(text), "in %s", diff_row_title(why->children[i].row, title));
 		print_part_of_change(out, why, text, why->children[i].change_ns);
 	}
@@ -224,7 +218,7 @@ static void print_why_parts(const struct diff_row *row, const struct diff_why *w
 		print_part_of_change(out, why, "runnable: waiting for a CPU", why->runnable_ns);
 		print_part_of_change(out, why, "waiting: blocked", why->blocked_ns);
 	}
-	for (i = 0; i < why->n_counters; i++) {
+	for (unsigned i = 0; i < why->n_counters; i++) {
 		const struct diff_counter_change *c = &why->counters[i];
 
 		if (c->a > 0 && fabs(c->b / c->a - 1) >= 0.01)
@@ -236,9 +230,8 @@ static void print_why_parts(const struct diff_row *row, const struct diff_why *w
 static void print_why_functions(const struct diff_functions *found, FILE *out)
 {
 	char time[48];
-	unsigned i;
 
-	for (i = 0; i < found->n; i++) {
+	for (unsigned i = 0; i < found->n; i++) {
 		const struct diff_function *f = &found->functions[i];
 
 		format_signed_time(time, sizeof(time), f->change_ns);
@@ -259,14 +252,13 @@ static void print_why(const struct diff *d, const struct diff_row *row, FILE *ou
 {
 	char title[DIFF_CELL], time[48];
 	struct diff_why why;
-	unsigned i;
 
 	diff_explain(d, row, &why);
 	if (!why.change_ns)
 		return;
 	format_signed_time(time, sizeof(time), why.change_ns);
 	fprintf(out, "  %s: %s on average", diff_row_title(row, title), time);
-	for (i = 0; i < why.n_path && why.n_path > 1; i++)
+	for (unsigned i = 0; i < why.n_path && why.n_path > 1; i++)
 		fprintf(out, "%s%s", i ? " > " : ", in ", diff_row_title(why.path[i], title));
 	fputc('\n', out);
 	print_why_parts(row, &why, out);
@@ -277,9 +269,8 @@ static void print_why(const struct diff *d, const struct diff_row *row, FILE *ou
 static void print_reasons(const struct diff *d, FILE *out)
 {
 	bool markdown = d->options->format == DIFF_MARKDOWN, any = false;
-	unsigned i;
 
-	for (i = 0; i < d->n_order; i++) {
+	for (unsigned i = 0; i < d->n_order; i++) {
 		const struct diff_row *row = d->order[i];
 
 		if (row->verdict != VERDICT_SLOWER && row->verdict != VERDICT_FASTER &&
@@ -348,9 +339,7 @@ static void print_basis(const struct diff *d, FILE *out)
 
 static bool diff_has_saved_run(const struct diff *d)
 {
-	unsigned i;
-
-	for (i = 0; i < d->n_runs; i++) {
+	for (unsigned i = 0; i < d->n_runs; i++) {
 		if (d->runs[i].is_saved)
 			return true;
 	}
@@ -390,9 +379,8 @@ static void print_remarks(const struct diff *d, FILE *out)
 static void print_diff_parts(const struct diff *d, struct diff_part *part, FILE *out)
 {
 	bool first = true;
-	unsigned kind;
 
-	for (kind = DIFF_SLICE; kind <= DIFF_COUNTER; kind++) {
+	for (unsigned kind = DIFF_SLICE; kind <= DIFF_COUNTER; kind++) {
 		find_part_rows(part, kind);
 		if (!part->n)
 			continue;

@@ -96,10 +96,9 @@ static void saved_add_counters(struct diff *d, struct diff_row *row, yajl_val ob
 {
 	const char *path[] = { "counters", NULL };
 	yajl_val counters = yajl_tree_get(object, path, yajl_t_object);
-	size_t i;
 	unsigned k;
 
-	for (i = 0; counters && i < counters->u.object.len; i++) {
+	for (size_t i = 0; counters && i < counters->u.object.len; i++) {
 		const struct name *name = names_intern_string(d->names, counters->u.object.keys[i]);
 		double total = saved_number(counters->u.object.values[i], "total");
 		double calls = saved_number(counters->u.object.values[i], "calls");
@@ -182,15 +181,13 @@ static yajl_val saved_part(yajl_val root, unsigned kind)
 static double saved_units(const struct diff *d, yajl_val root)
 {
 	double units = 0;
-	unsigned kind;
-	size_t i;
 
 	if (!d->options->per)
 		return 1;
-	for (kind = DIFF_SLICE; kind <= DIFF_INSTANT; kind++) {
+	for (unsigned kind = DIFF_SLICE; kind <= DIFF_INSTANT; kind++) {
 		yajl_val part = saved_part(root, kind);
 
-		for (i = 0; part && i < part->u.array.len; i++) {
+		for (size_t i = 0; part && i < part->u.array.len; i++) {
 			const char *path[] = { "name", NULL };
 			yajl_val object = part->u.array.values[i];
 			yajl_val name = yajl_tree_get(object, path, yajl_t_string);
@@ -206,14 +203,12 @@ static double saved_units(const struct diff *d, yajl_val root)
 
 static int saved_add_rows(struct diff *d, yajl_val root, double units)
 {
-	unsigned kind;
 	int error = 0;
-	size_t i;
 
-	for (kind = DIFF_SLICE; kind <= DIFF_COUNTER; kind++) {
+	for (unsigned kind = DIFF_SLICE; kind <= DIFF_COUNTER; kind++) {
 		yajl_val part = saved_part(root, kind);
 
-		for (i = 0; part && i < part->u.array.len && !error; i++)
+		for (size_t i = 0; part && i < part->u.array.len && !error; i++)
 			error = saved_add_row(d, kind, part->u.array.values[i], units);
 	}
 	d->n_samples++;

@@ -82,11 +82,9 @@ static double median_of(double *values, unsigned n)
 
 static bool row_has_metric(const struct diff *d, const struct diff_row *row, unsigned metric)
 {
-	unsigned i;
-
 	if (!row->runs[0] || !row->runs[1])
 		return false;
-	for (i = 0; i < d->n_samples; i++) {
+	for (unsigned i = 0; i < d->n_samples; i++) {
 		if (isnan(diff_value(row, i, metric)))
 			return false;
 	}
@@ -97,28 +95,25 @@ static bool row_has_metric(const struct diff *d, const struct diff_row *row, uns
 static void clip_outliers(double *x, unsigned n, double *scratch)
 {
 	double middle, deviation;
-	unsigned i;
 
 	memcpy(scratch, x, n * sizeof(*x));
 	middle = median_of(scratch, n);
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		scratch[i] = fabs(x[i] - middle);
 	deviation = 1.5 * 1.4826 * median_of(scratch, n);
-	for (i = 0; i < n && deviation > 0; i++)
+	for (unsigned i = 0; i < n && deviation > 0; i++)
 		x[i] = fmin(fmax(x[i], middle - deviation), middle + deviation);
 }
 
 /* The transformed values of a hypothesis. */
 static void read_values(const struct permutation_test *t, struct hypothesis *h, double *x)
 {
-	unsigned i;
-
 	h->is_log = true;
-	for (i = 0; i < t->n_samples; i++) {
+	for (unsigned i = 0; i < t->n_samples; i++) {
 		x[i] = diff_value(h->row, i, h->metric);
 		h->is_log &= x[i] > 0;
 	}
-	for (i = 0; i < t->n_samples && h->is_log; i++)
+	for (unsigned i = 0; i < t->n_samples && h->is_log; i++)
 		x[i] = log(x[i]) - (h->is_alone ? t->common[i] : 0);
 	clip_outliers(x, t->n_samples, x + t->n_samples);
 }
@@ -156,9 +151,8 @@ static void find_common(struct permutation_test *t, double *x)
 static double side_mean(const double *x, unsigned n)
 {
 	double sum = 0;
-	unsigned i;
 
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		sum += x[i];
 	return sum / n;
 }
@@ -170,13 +164,11 @@ static double side_mean(const double *x, unsigned n)
  */
 static double rounding_of(const struct diff *d, const struct hypothesis *h)
 {
-	unsigned i;
-
 	if (!h->is_log)
 		return 0;
 	if (h->metric != METRIC_P50 && h->metric != METRIC_P95)
 		return 0.001;
-	for (i = 0; i < d->n_runs; i++) {
+	for (unsigned i = 0; i < d->n_runs; i++) {
 		if (d->runs[i].is_saved)
 			return 0.018; /* 1/16 / sqrt(12) */
 	}
@@ -210,13 +202,11 @@ static void add_values(struct permutation_test *t, unsigned at, const double *x)
 /* The statistic of each hypothesis for the present permutation is the square of its sum. */
 static void sum_side(struct permutation_test *t)
 {
-	unsigned i, k;
-
 	memset(t->sums, 0, t->n * sizeof(*t->sums));
-	for (i = 0; i < t->n_samples; i++) {
+	for (unsigned i = 0; i < t->n_samples; i++) {
 		const float *row = t->values + (size_t)i * t->n;
 
-		for (k = 0; t->is_a[i] && k < t->n; k++)
+		for (unsigned k = 0; t->is_a[i] && k < t->n; k++)
 			t->sums[k] += row[k];
 	}
 }
@@ -225,10 +215,9 @@ static void sum_side(struct permutation_test *t)
 static void count_permutation(struct permutation_test *t)
 {
 	double most = 0;
-	unsigned k;
 
 	sum_side(t);
-	for (k = t->n; k-- > 0;) {
+	for (unsigned k = t->n; k-- > 0;) {
 		most = fmax(most, (double)t->sums[k] * (double)t->sums[k]);
 		t->list[k].count += most >= t->list[k].observed - 1e-6;
 	}
@@ -238,9 +227,8 @@ static void count_permutation(struct permutation_test *t)
 static double count_combinations(unsigned n, unsigned k)
 {
 	double result = 1;
-	unsigned i;
 
-	for (i = 1; i <= k; i++)
+	for (unsigned i = 1; i <= k; i++)
 		result = result * (n - k + i) / i;
 	return result;
 }
@@ -275,9 +263,7 @@ static uint64_t next_random(struct permutation_test *t)
 
 static void shuffle(struct permutation_test *t)
 {
-	unsigned i;
-
-	for (i = t->n_samples - 1; i > 0; i--) {
+	for (unsigned i = t->n_samples - 1; i > 0; i--) {
 		unsigned k = (unsigned)(next_random(t) % (i + 1));
 		uint8_t other = t->is_a[i];
 
@@ -289,8 +275,6 @@ static void shuffle(struct permutation_test *t)
 /* The observed distribution is one of the permutations: no probability is 0. */
 static void run_permutations(struct permutation_test *t)
 {
-	unsigned i;
-
 	memset(t->is_a, 0, t->n_samples);
 	memset(t->is_a, 1, t->n_a);
 	count_permutation(t);
@@ -299,7 +283,7 @@ static void run_permutations(struct permutation_test *t)
 			count_permutation(t);
 		return;
 	}
-	for (i = 1; i < MAX_PERMUTATIONS; i++) {
+	for (unsigned i = 1; i < MAX_PERMUTATIONS; i++) {
 		shuffle(t);
 		count_permutation(t);
 	}
@@ -463,36 +447,33 @@ static void list_alone(struct permutation_test *t)
 /* Fills the matrix in the order of the list, and each hypothesis with what was observed. */
 static void fill_matrix(struct permutation_test *t, double *x)
 {
-	unsigned k;
-
 	memset(t->values, 0, (size_t)t->n_samples * t->n * sizeof(*t->values));
-	for (k = 0; k < t->n; k++) {
+	for (unsigned k = 0; k < t->n; k++) {
 		read_values(t, &t->list[k], x);
 		add_values(t, k, x);
 	}
 	memset(t->is_a, 0, t->n_samples);
 	memset(t->is_a, 1, t->n_a);
 	sum_side(t);
-	for (k = 0; k < t->n; k++)
+	for (unsigned k = 0; k < t->n; k++)
 		t->list[k].observed = (double)t->sums[k] * (double)t->sums[k];
 }
 
 static void test_all(struct permutation_test *t, double *x)
 {
 	double p = 0;
-	unsigned k;
 
 	fill_matrix(t, x);
 	qsort(t->list, t->n, sizeof(*t->list), compare_observed);
 	fill_matrix(t, x);
 	run_permutations(t);
-	for (k = 0; k < t->n; k++) {
+	for (unsigned k = 0; k < t->n; k++) {
 		p = fmax(p, (double)t->list[k].count / t->permutations);
 		t->list[k].p = t->list[k].observed > 0 ? p : 1;
 		if (!t->list[k].is_alone)
 			report_hypothesis(t, &t->list[k], t->list[k].p);
 	}
-	for (k = 0; k < t->n; k++) {
+	for (unsigned k = 0; k < t->n; k++) {
 		if (t->list[k].is_alone)
 			report_alone(t, &t->list[k], t->list[k].p);
 	}

@@ -58,9 +58,8 @@ static void explain_states(const struct diff_row *row, struct diff_why *why)
 static void explain_counters(const struct diff *d, const struct diff_row *row, struct diff_why *why)
 {
 	const struct diff_sums *a = &row->side[0], *b = &row->side[1];
-	unsigned i;
 
-	for (i = 0; i < d->n_counters; i++) {
+	for (unsigned i = 0; i < d->n_counters; i++) {
 		if (!a->with_counter[i] || !b->with_counter[i])
 			continue;
 		why->counters[why->n_counters++] = (struct diff_counter_change){
@@ -93,9 +92,7 @@ static const struct diff_row *main_child(const struct diff *d, const struct diff
 
 static bool path_has(const struct diff_why *why, const struct diff_row *row)
 {
-	unsigned i;
-
-	for (i = 0; i < why->n_path; i++) {
+	for (unsigned i = 0; i < why->n_path; i++) {
 		if (why->path[i] == row)
 			return true;
 	}

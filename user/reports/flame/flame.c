@@ -67,10 +67,9 @@ void flame_add_side(struct flame *flame, const struct flame_frame *frames, unsig
 		    uint64_t weight, bool is_after)
 {
 	struct flame_node *at = &flame->root;
-	unsigned i;
 
 	flame_node_add(at, weight, is_after);
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct flame_node *child =
 			i < FLAME_MAX_DEPTH ? flame_child(flame, at, &frames[i]) : NULL;
 
@@ -183,10 +182,9 @@ static void write_folded_stacks(const struct flame_node *node, const struct flam
 				unsigned depth, bool both, FILE *out)
 {
 	const struct flame_node *child;
-	unsigned i;
 
 	if ((node->self || (both && node->self_before)) && depth) {
-		for (i = 0; i < depth; i++) {
+		for (unsigned i = 0; i < depth; i++) {
 			if (i)
 				putc(';', out);
 			write_folded_name(path[i]->key.name, out);

@@ -76,11 +76,9 @@ static bool slice_matches(struct flame_samples *s, const struct name *name)
 
 static bool sample_is_within(struct flame_samples *s, const struct sample *sample)
 {
-	unsigned i;
-
 	if (!s->slice)
 		return true;
-	for (i = 0; i < sample->n_slices; i++) {
+	for (unsigned i = 0; i < sample->n_slices; i++) {
 		if (sample->slices[i] && slice_matches(s, sample->slices[i]))
 			return true;
 	}
@@ -229,13 +227,12 @@ static const struct name *unknown_frame_name(struct names *names, const struct c
 static void push_lines(struct path *path, const struct code_frame *frame)
 {
 	enum flame_kind kind = flame_kind_of(frame);
-	uint32_t i;
 
 	if (!frame->n_lines) {
 		push_frame(path, unknown_frame_name(path->names, frame), kind);
 		path->has_unknown = true;
 	}
-	for (i = 0; i < frame->n_lines; i++) {
+	for (uint32_t i = 0; i < frame->n_lines; i++) {
 		bool is_inlined = i + 1 < frame->n_lines && kind == FLAME_NATIVE;
 
 		push_frame(path, frame->lines[i].function, is_inlined ? FLAME_INLINED : kind);
@@ -246,7 +243,6 @@ static void add_sample_stack(struct path *path, const struct stack_count *stack,
 			     struct flame *flame)
 {
 	const struct callstack *at;
-	unsigned i;
 
 	path->n = 0;
 	path->has_unknown = false;
@@ -256,7 +252,7 @@ static void add_sample_stack(struct path *path, const struct stack_count *stack,
 		   stack->key.process ? stack->key.process
 				      : names_intern_string(path->names, "[unknown process]"),
 		   FLAME_OTHER);
-	for (i = 0; i < path->n / 2; i++) {
+	for (unsigned i = 0; i < path->n / 2; i++) {
 		struct flame_frame other = path->frames[i];
 
 		path->frames[i] = path->frames[path->n - 1 - i];

@@ -42,9 +42,7 @@ struct drawing {
  */
 static void svg_put_bytes(const char *text, size_t length, FILE *out)
 {
-	size_t i;
-
-	for (i = 0; i < length; i++) {
+	for (size_t i = 0; i < length; i++) {
 		if (length - i >= 3 && !memcmp(text + i, "\xef\xbf", 2) &&
 		    (uint8_t)text[i + 2] >= 0xbe) {
 			fputs("\xef\xbf\xbd", out);

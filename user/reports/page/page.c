@@ -145,10 +145,9 @@ static int page_instant(struct page *page, const struct fact *fact)
 static int page_values(struct page *page, const struct fact *fact)
 {
 	uint64_t at = page_time(page, fact->ts_ns);
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < fact->n_args && !error && !fact->continued; i++) {
+	for (unsigned i = 0; i < fact->n_args && !error && !fact->continued; i++) {
 		const struct track *track = fact->tracks[i];
 		/* Readings of a thread's counters have these values, too. */
 		struct page_counter *counter =
@@ -188,10 +187,9 @@ static int page_reading(struct page *page, const struct track *track, uint64_t a
 static int page_readings(struct page *page, const struct fact *fact)
 {
 	uint64_t at = page_time(page, fact->ts_ns);
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < fact->n_counters && !error; i++)
+	for (unsigned i = 0; i < fact->n_counters && !error; i++)
 		error = page_reading(page, fact->counter_tracks[i], at, fact->counters[i]);
 	return error;
 }
@@ -306,7 +304,6 @@ static int page_other_fact(struct page *page, const struct fact *fact)
 /* The reports beside the timeline. */
 static int page_pass_on(struct page *page, const struct fact *fact)
 {
-	unsigned i;
 	int error = 0;
 
 	if (!page->is_again) {
@@ -316,7 +313,7 @@ static int page_pass_on(struct page *page, const struct fact *fact)
 		if (fact->kind == FACT_SAMPLE && !page->is_selection)
 			error = error ?: page->samples->ops->fact(page->samples, fact);
 	}
-	for (i = 0; i < page->n_slowest && !error; i++)
+	for (unsigned i = 0; i < page->n_slowest && !error; i++)
 		error = page->slowest[i]->ops->fact(page->slowest[i], fact);
 	return error;
 }
@@ -364,18 +361,17 @@ void page_next_trace(struct consumer *consumer, const struct reading *reading)
 {
 	struct page *page = page_of(consumer);
 	uint64_t first_ns, last_ns;
-	uint32_t i;
 
 	if (page->only_samples)
 		return;
-	for (i = 0; i < page->n_rows && !page->failed; i++)
+	for (uint32_t i = 0; i < page->n_rows && !page->failed; i++)
 		page->failed = page_end_open(page, page->row_list[i]);
 	if (reading->selection && !page->is_again &&
 	    select_span(reading->selection, &first_ns, &last_ns))
 		stats_extend_span(page->stats, first_ns, last_ns);
 	if (!page->is_again)
 		stats_next_trace(page->stats);
-	for (i = 0; i < page->n_slowest; i++)
+	for (uint32_t i = 0; i < page->n_slowest; i++)
 		slowest_next_trace(page->slowest[i]);
 	if (!page->is_again && page->n_traces == page->trace &&
 	    array_reserve(page->first_of, page->n_traces, page->traces_capacity, 4))
@@ -388,10 +384,9 @@ void page_next_trace(struct consumer *consumer, const struct reading *reading)
 int page_again(struct consumer *consumer)
 {
 	struct page *page = page_of(consumer);
-	unsigned i;
 	int error = page->failed;
 
-	for (i = 0; i < page->n_slowest && !error; i++)
+	for (unsigned i = 0; i < page->n_slowest && !error; i++)
 		error = slowest_again(page->slowest[i]);
 	if (error)
 		return error;
@@ -419,9 +414,8 @@ bool page_wants_samples(struct consumer *consumer)
 static void page_free(struct consumer *consumer)
 {
 	struct page *page = page_of(consumer);
-	unsigned i;
 
-	for (i = 0; i < page->n_slowest; i++) {
+	for (unsigned i = 0; i < page->n_slowest; i++) {
 		if (page->slowest[i])
 			page->slowest[i]->ops->free(page->slowest[i]);
 	}
@@ -444,7 +438,6 @@ struct consumer *page_new(const struct page_options *options)
 {
 	struct page *page = calloc(1, sizeof(*page));
 	bool complete;
-	unsigned i;
 
 	if (!page)
 		return NULL;
@@ -458,7 +451,7 @@ struct consumer *page_new(const struct page_options *options)
 	if (page->samples)
 		flame_samples_keep_slices(page->samples);
 	page->n_slowest = options->n_slowest;
-	for (i = 0; i < options->n_slowest; i++) {
+	for (unsigned i = 0; i < options->n_slowest; i++) {
 		page->slowest[i] = slowest_new(&options->slowest[i]);
 		complete &= page->slowest[i] != NULL;
 	}

@@ -32,15 +32,14 @@ static int put_histograms(struct page *page, FILE *out, unsigned max_rows, struc
 	static const enum stats_part parts[] = { STATS_SLICES, STATS_ASYNCS, STATS_FRAMES };
 	struct stats_options options = *page->options.table;
 	struct stats_view view = { 0 };
-	unsigned p, i;
 	int error;
 
 	options.max_rows = max_rows;
 	error = stats_view_init(&view, page->stats, &options, f);
-	for (p = 0; p < 3 && !error; p++) {
+	for (unsigned p = 0; p < 3 && !error; p++) {
 		error = stats_view_part(&view, parts[p]);
 		fputs(p ? ",\n[" : "[", out);
-		for (i = 0; i < view.n_rows && !error; i++) {
+		for (unsigned i = 0; i < view.n_rows && !error; i++) {
 			fputs(i ? ",\n[" : "[", out);
 			put_histogram(&view.rows[i].histogram, out);
 			fputs("]", out);
@@ -121,10 +120,8 @@ int page_put_report(struct page *page, const struct reading *reading, FILE *out,
 
 void page_put_names(struct page *page, FILE *out)
 {
-	uint32_t i;
-
 	fputs("\"names\":[", out);
-	for (i = 0; i < page->n_used; i++) {
+	for (uint32_t i = 0; i < page->n_used; i++) {
 		const struct page_kind *kind = page->kind_list[page->used[i]];
 
 		put_json_name(out, i ? ",\n[" : "\n[", kind->key.category);

@@ -16,9 +16,8 @@
 static size_t detail_size(const struct page_detail *d)
 {
 	size_t size = 0;
-	unsigned i;
 
-	for (i = 0; i < PAGE_PARTS; i++)
+	for (unsigned i = 0; i < PAGE_PARTS; i++)
 		size += d->parts[i].size;
 	return size;
 }
@@ -33,10 +32,9 @@ static void detail_begin_window(struct page_detail *d, unsigned at)
 
 int page_detail_begin(struct page_detail *d, size_t budget)
 {
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < PAGE_PARTS && !error; i++) {
+	for (unsigned i = 0; i < PAGE_PARTS && !error; i++) {
 		page_stream_free(&d->parts[i]);
 		d->counts[i] = 0;
 		error = page_stream_open(&d->parts[i]);
@@ -50,9 +48,7 @@ int page_detail_begin(struct page_detail *d, size_t budget)
 
 void page_detail_free(struct page_detail *d)
 {
-	unsigned i;
-
-	for (i = 0; i < PAGE_PARTS; i++)
+	for (unsigned i = 0; i < PAGE_PARTS; i++)
 		page_stream_free(&d->parts[i]);
 }
 
@@ -61,7 +57,6 @@ static bool detail_wants(struct page *page, uint64_t begin, uint64_t end)
 {
 	struct page_detail *d = &page->detail;
 	struct page_window *w;
-	unsigned i;
 
 	if (d->everything)
 		return true;
@@ -69,7 +64,7 @@ static bool detail_wants(struct page *page, uint64_t begin, uint64_t end)
 					    (d->windows[d->at + 1].trace == page->trace &&
 					     d->windows[d->at + 1].begin_ns <= end)))
 		detail_begin_window(d, d->at + 1);
-	for (i = d->at + 1; i-- > 0;) {
+	for (unsigned i = d->at + 1; i-- > 0;) {
 		w = &d->windows[i];
 		if (w->trace < page->trace || (w->trace == page->trace && w->end_ns < begin))
 			return false;
@@ -168,9 +163,7 @@ static void detail_put_arg(FILE *out, const struct arg *arg)
 
 static void detail_put_args(struct page *page, FILE *out, const struct arg *args, unsigned n)
 {
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		fprintf(out, ",%" PRIu32 ",",
 			args[i].key ? page_use_name(page, NULL, args[i].key) : 0);
 		detail_put_arg(out, &args[i]);
@@ -225,9 +218,7 @@ static void detail_instant(struct page *page, const struct fact *fact, uint64_t 
 
 static void detail_values(struct page *page, const struct fact *fact, uint64_t at)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args && !fact->continued; i++) {
+	for (unsigned i = 0; i < fact->n_args && !fact->continued; i++) {
 		const struct track *track = fact->tracks[i];
 		const struct page_counter *counter =
 			track->is_counted ? NULL : page_counter_of(page, track);

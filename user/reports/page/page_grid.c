@@ -45,16 +45,14 @@ static void values_merge(struct page_values *to, const struct page_values *from)
 static void grid_merge_pairs(struct page_grid *grid, uint32_t n)
 {
 	size_t size = part_sizes[grid->type];
-	uint32_t i;
-	unsigned s;
 
-	for (i = 0; i < n; i += 2) {
+	for (uint32_t i = 0; i < n; i += 2) {
 		switch (grid->type) {
 		case GRID_CELLS:
 			cell_merge(&grid->cells[i], &grid->cells[i + 1]);
 			break;
 		case GRID_STATES:
-			for (s = 0; s < 3; s++)
+			for (unsigned s = 0; s < 3; s++)
 				grid->states[i].ns[s] += grid->states[i + 1].ns[s];
 			break;
 		case GRID_AMOUNTS:
@@ -121,13 +119,13 @@ int page_grid_slice(struct page_scale *scale, struct page_grid *grid, uint64_t b
 		    uint32_t kind)
 {
 	int error = grid_reserve(scale, grid, GRID_CELLS, end);
-	uint64_t i, last;
+	uint64_t last;
 
 	if (error)
 		return error;
 	/* A slice that ends where a part begins is not in it. */
 	last = (end - (end > begin)) >> scale->shift;
-	for (i = begin >> scale->shift; i <= last; i++) {
+	for (uint64_t i = begin >> scale->shift; i <= last; i++) {
 		struct page_cell *cell = &grid->cells[i];
 		uint64_t from = i << scale->shift, to = (i + 1) << scale->shift;
 
@@ -145,11 +143,10 @@ int page_grid_state(struct page_scale *scale, struct page_grid *grid, uint64_t b
 		    unsigned state)
 {
 	int error = grid_reserve(scale, grid, GRID_STATES, end);
-	uint64_t i;
 
 	if (error)
 		return error;
-	for (i = begin >> scale->shift; i <= end >> scale->shift; i++) {
+	for (uint64_t i = begin >> scale->shift; i <= end >> scale->shift; i++) {
 		uint64_t from = i << scale->shift, to = (i + 1) << scale->shift;
 
 		grid->states[i].ns[state] += (end < to ? end : to) - (begin > from ? begin : from);
@@ -171,13 +168,12 @@ int page_grid_amount(struct page_scale *scale, struct page_grid *grid, uint64_t 
 		     double amount)
 {
 	int error = grid_reserve(scale, grid, GRID_AMOUNTS, end);
-	uint64_t i;
 
 	if (error)
 		return error;
 	if (begin == end)
 		grid->amounts[begin >> scale->shift] += amount;
-	for (i = begin >> scale->shift; i <= end >> scale->shift && begin < end; i++) {
+	for (uint64_t i = begin >> scale->shift; i <= end >> scale->shift && begin < end; i++) {
 		uint64_t from = i << scale->shift, to = (i + 1) << scale->shift;
 		uint64_t ns = (end < to ? end : to) - (begin > from ? begin : from);
 

@@ -251,9 +251,7 @@ uint32_t page_use_name(struct page *page, const struct name *category, const str
 
 void page_forget_used(struct page *page)
 {
-	uint32_t i;
-
-	for (i = 0; i < page->n_used; i++)
+	for (uint32_t i = 0; i < page->n_used; i++)
 		page->kind_list[page->used[i]]->used = 0;
 	page->n_used = 0;
 	page->used_bytes = 0;
@@ -264,9 +262,7 @@ void page_forget_used(struct page *page)
 
 static void page_row_clear(struct page_row *row)
 {
-	unsigned i;
-
-	for (i = 0; i < PAGE_LEVELS; i++) {
+	for (unsigned i = 0; i < PAGE_LEVELS; i++) {
 		page_grid_free(&row->levels[i]);
 		if (row->open[i])
 			free(row->open[i]->text);

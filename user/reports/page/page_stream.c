@@ -31,11 +31,10 @@ static ssize_t page_stream_write(void *context, const char *bytes, size_t size)
 {
 	static const char escape[] = "\\u003c";
 	struct page_stream *s = context;
-	size_t i;
 
 	if (page_stream_reserve(s, size * (sizeof(escape) - 1)))
 		return 0; /* an error of the stream */
-	for (i = 0; i < size; i++) {
+	for (size_t i = 0; i < size; i++) {
 		if (bytes[i] != '<') {
 			s->bytes[s->size++] = bytes[i];
 			continue;
@@ -75,15 +74,13 @@ static void put_base64(const unsigned char *bytes, size_t size, FILE *out)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t i;
-	unsigned k;
 
-	for (i = 0; i < size; i += 3) {
+	for (size_t i = 0; i < size; i += 3) {
 		unsigned long word = (unsigned long)bytes[i] << 16;
 
 		word |= i + 1 < size ? (unsigned long)bytes[i + 1] << 8 : 0;
 		word |= i + 2 < size ? bytes[i + 2] : 0;
-		for (k = 0; k < 4; k++)
+		for (unsigned k = 0; k < 4; k++)
 			fputc(i + k > size ? '=' : digits[word >> (18 - 6 * k) & 63], out);
 	}
 }

@@ -69,7 +69,6 @@ static void put_cells(struct page *page, const struct page_grid *grid, FILE *out
 static void put_states(const struct page_scale *scale, const struct page_grid *grid, FILE *out)
 {
 	uint64_t i, n = scale_used(scale), next = 0;
-	unsigned s;
 
 	fputc('[', out);
 	for (i = 0; i < n && grid->array; i++) {
@@ -78,7 +77,7 @@ static void put_states(const struct page_scale *scale, const struct page_grid *g
 		if (!ns[0] && !ns[1] && !ns[2])
 			continue;
 		fprintf(out, "%s%" PRIu64, next ? "," : "", i - next);
-		for (s = 0; s < 3; s++)
+		for (unsigned s = 0; s < 3; s++)
 			fprintf(out, ",%" PRIu64, scale_share(scale, ns[s]));
 		next = i + 1;
 	}
@@ -87,8 +86,6 @@ static void put_states(const struct page_scale *scale, const struct page_grid *g
 
 static void put_row(struct page *page, const struct page_row *row, bool has_space, FILE *out)
 {
-	unsigned i;
-
 	fprintf(out, "{\"slices\":%" PRIu64 ",\"lost\":%" PRIu64, row->slices, row->lost);
 	if (row->process)
 		fprintf(out, ",\"trace\":%u,\"pid\":%" PRIu32, row->process->trace,
@@ -103,7 +100,7 @@ static void put_row(struct page *page, const struct page_row *row, bool has_spac
 		fprintf(out, ",\"tid\":%" PRIu32, row->tid);
 	if (has_space) {
 		fputs(",\"levels\":[", out);
-		for (i = 0; i < row->n_levels; i++) {
+		for (unsigned i = 0; i < row->n_levels; i++) {
 			fputs(i ? "," : "", out);
 			put_cells(page, &row->levels[i], out);
 		}
@@ -172,11 +169,10 @@ static uint64_t put_grids(struct page *page, struct page_stream *stream, size_t 
 	const struct page_counter *counter;
 	uint64_t left_out = 0;
 	FILE *out = stream->out;
-	uint32_t i;
 
 	fprintf(out, "\"shift\":%u,\"parts\":%" PRIu64 ",\"end\":%" PRIu64 ",\n\"rows\":[",
 		page->scale.shift, scale_used(&page->scale), page->scale.end_ns);
-	for (i = 0; i < page->n_rows; i++) {
+	for (uint32_t i = 0; i < page->n_rows; i++) {
 		bool has_space = stream->size < limit;
 
 		left_out += !has_space;
@@ -229,18 +225,17 @@ static int put_fitting_grids(struct page *page, FILE *out, size_t limit)
 static void put_windows(const struct page *page, bool with_detail, FILE *out)
 {
 	const struct page_detail *d = &page->detail;
-	unsigned i;
 
 	fprintf(out, "\"everything\":%s,\n\"windows\":[",
 		d->everything && with_detail ? "true" : "false");
-	for (i = 0; i < d->n_windows && with_detail; i++) {
+	for (unsigned i = 0; i < d->n_windows && with_detail; i++) {
 		const struct page_window *w = &d->windows[i];
 
 		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 ",%d]", i ? "," : "", w->trace,
 			w->begin_ns, w->end_ns, w->is_cut);
 	}
 	fputs("],\n\"shown\":[", out);
-	for (i = 0; i < page->n_shown; i++) {
+	for (unsigned i = 0; i < page->n_shown; i++) {
 		const struct page_shown *s = &page->shown[i];
 
 		fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%d]", i ? "," : "",
@@ -248,7 +243,7 @@ static void put_windows(const struct page *page, bool with_detail, FILE *out)
 			s->is_median);
 	}
 	fputs("],\n\"losses\":[", out);
-	for (i = 0; i < page->n_losses; i++) {
+	for (unsigned i = 0; i < page->n_losses; i++) {
 		const struct page_loss *l = &page->losses[i];
 
 		fprintf(out, "%s[%" PRId64 ",%" PRIu64 ",%" PRIu64 "]", i ? "," : "",
@@ -264,10 +259,9 @@ static int put_detail(struct page *page, bool with_detail, FILE *out)
 		[PART_VALUES] = "values", [PART_FLOWS] = "flows",
 	};
 	struct page_detail *d = &page->detail;
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < PAGE_PARTS && !error; i++) {
+	for (unsigned i = 0; i < PAGE_PARTS && !error; i++) {
 		struct page_stream *stream = &d->parts[i];
 
 		if (stream->out)

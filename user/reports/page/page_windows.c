@@ -61,7 +61,6 @@ static int compare_kind(struct page *page, const struct page_kind *kind)
 	const struct slowest_options options = { .name = kind->key.name->text,
 						 .n = kind->n_longest };
 	struct slow_identity identities[PAGE_LONGEST + 1];
-	unsigned i;
 
 	if (page->row_list[kind->longest[0].row]->is_lane)
 		return 0; /* only slices of threads are compared */
@@ -69,7 +68,7 @@ static int compare_kind(struct page *page, const struct page_kind *kind)
 	if (!page->slowest[page->n_slowest])
 		return -ENOMEM;
 	identities[0] = identity_of(page, kind, &kind->seen[(kind->n_seen - 1) / 2]);
-	for (i = 0; i < kind->n_longest; i++)
+	for (unsigned i = 0; i < kind->n_longest; i++)
 		identities[i + 1] = identity_of(page, kind, &kind->longest[i]);
 	return slowest_choose(page->slowest[page->n_slowest++], identities, kind->n_longest + 1,
 			      kind->count);
@@ -77,12 +76,10 @@ static int compare_kind(struct page *page, const struct page_kind *kind)
 
 static void windows_of_kind(struct page *page, struct page_kind *kind)
 {
-	unsigned i;
-
 	qsort(kind->seen, kind->n_seen, sizeof(*kind->seen), compare_instances);
 	if (kind->n_seen)
 		window_add(page, kind, &kind->seen[(kind->n_seen - 1) / 2], true);
-	for (i = 0; i < kind->n_longest; i++)
+	for (unsigned i = 0; i < kind->n_longest; i++)
 		window_add(page, kind, &kind->longest[i], false);
 }
 
@@ -90,9 +87,8 @@ static void windows_of_kind(struct page *page, struct page_kind *kind)
 static struct page_kind *next_largest(struct page *page, const struct page_kind *after)
 {
 	struct page_kind *best = NULL;
-	uint32_t i;
 
-	for (i = 0; i < page->n_kinds; i++) {
+	for (uint32_t i = 0; i < page->n_kinds; i++) {
 		struct page_kind *kind = page->kind_list[i];
 
 		if (kind->count < 2 || kind == after || !kind->n_seen || !kind->key.name)
@@ -134,9 +130,7 @@ static void join_windows(struct page_detail *d)
 /* The instances that --slowest compares. */
 static void windows_of_slowest(struct page *page, const struct slowest *slowest)
 {
-	unsigned i;
-
-	for (i = 0; i < slowest->n_instances; i++) {
+	for (unsigned i = 0; i < slowest->n_instances; i++) {
 		const struct slow_identity *identity = &slowest->instances[i].identity;
 		struct page_kind *kind = page_kind_of(page, identity->category, identity->name);
 		struct page_row *row;
@@ -158,13 +152,12 @@ static void windows_of_slowest(struct page *page, const struct slowest *slowest)
 int page_choose_windows(struct page *page)
 {
 	struct page_kind *kind = NULL;
-	unsigned i;
 	int error = 0;
 
 	page->detail.n_windows = 0;
-	for (i = 0; i < page->options.n_slowest; i++)
+	for (unsigned i = 0; i < page->options.n_slowest; i++)
 		windows_of_slowest(page, (const struct slowest *)page->slowest[i]);
-	for (i = 0; i < CHOSEN_NAMES && !page->options.n_slowest && !error; i++) {
+	for (unsigned i = 0; i < CHOSEN_NAMES && !page->options.n_slowest && !error; i++) {
 		kind = next_largest(page, kind);
 		if (!kind)
 			break;

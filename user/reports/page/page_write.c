@@ -93,12 +93,11 @@ int page_write(struct consumer *consumer, const struct reading *reading, struct 
 	const size_t around = sizeof(page_style) + sizeof(page_body) + sizeof(page_script) + 4096;
 	struct page *page = (struct page *)consumer;
 	struct page_stream data = { 0 };
-	size_t part;
 	int error = page->failed
 			    ? failure_set(f, page->failed, "cannot read", reading->paths[0], NULL)
 			    : 0;
 
-	for (part = 1; part <= LEAST_PART && !error; part *= 2) {
+	for (size_t part = 1; part <= LEAST_PART && !error; part *= 2) {
 		page_stream_free(&data);
 		if (page_stream_open(&data))
 			return failure_set(f, -ENOMEM, "cannot write", "the page", NULL);

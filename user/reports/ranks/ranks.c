@@ -133,10 +133,9 @@ static bool rank_set_key(struct ranks *r, struct rank *rank, const struct fact *
 			 struct collective_key *key)
 {
 	struct position *position;
-	unsigned i;
 
 	*key = (struct collective_key){ .name = fact->name };
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		const struct arg *arg = &fact->args[i];
 
 		if (arg->type != ARG_UINT && arg->type != ARG_INT)
@@ -185,10 +184,9 @@ static void remember_usual(struct ranks *r, const struct rank_thread *thread,
 			   const struct name *name)
 {
 	struct usual_key key = { .collective = name };
-	unsigned i;
 
 	usual_add(r, &r->arrivals, &key, 1);
-	for (i = 0; i < thread->n_did; i++) {
+	for (unsigned i = 0; i < thread->n_did; i++) {
 		key.slice = thread->did[i].slice;
 		key.wait = thread->did[i].wait;
 		usual_add(r, &r->usual, &key, thread->did[i].ns);

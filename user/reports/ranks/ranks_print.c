@@ -44,9 +44,8 @@ static void collective_find_why(struct ranks *r, struct collective *c)
 {
 	struct usual_key key = { .collective = c->key.name };
 	const struct usual *arrivals = usual_find(r->arrivals, &key), *usual;
-	unsigned i;
 
-	for (i = 0; i < c->n_did && arrivals; i++) {
+	for (unsigned i = 0; i < c->n_did && arrivals; i++) {
 		struct doing did = c->did[i];
 		uint64_t usually_ns;
 
@@ -104,9 +103,8 @@ static void find_stragglers(struct ranks_view *v)
 	const double share = 1.0 / v->n_ranks;
 	const double deviation = sqrt(share * (1 - share) * (double)v->late_ns);
 	const double limit = v->roots * share + deviation * sqrt(2 * log(1000.0 * v->n_ranks));
-	uint32_t i;
 
-	for (i = 0; i < v->n_ranks; i++) {
+	for (uint32_t i = 0; i < v->n_ranks; i++) {
 		struct rank *rank = v->ranks[i];
 
 		rank->is_straggler = rank->n_last >= STRAGGLER_LEAST_TIMES && rank->roots > limit &&
@@ -388,8 +386,6 @@ static void json_put_collective(FILE *out, const struct collective *c)
 
 static void print_json(const struct ranks_view *v, const struct account *account, FILE *out)
 {
-	uint32_t i;
-
 	fprintf(out, "{\n  \"proftrace_ranks\": %d", RANKS_JSON_VERSION);
 	put_json_u64(out, "span_ns", v->span_ns);
 	put_json_u64(out, "not_in_all", v->n_some);
@@ -398,12 +394,12 @@ static void print_json(const struct ranks_view *v, const struct account *account
 	put_json_u64(out, "ended_early", v->n_early);
 	put_json_u64(out, "ended_early_max_ns", v->early_ns);
 	fputs(",\n  \"ranks\": [", out);
-	for (i = 0; i < v->n_ranks; i++) {
+	for (uint32_t i = 0; i < v->n_ranks; i++) {
 		fputs(i ? ",\n    " : "\n    ", out);
 		json_put_rank(out, v->ranks[i]);
 	}
 	fputs("],\n  \"collectives\": [", out);
-	for (i = 0; i < v->n; i++) {
+	for (uint32_t i = 0; i < v->n; i++) {
 		fputs(i ? ",\n    " : "\n    ", out);
 		json_put_collective(out, v->list[i]);
 	}

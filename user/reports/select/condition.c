@@ -95,9 +95,7 @@ static const struct {
 
 static int find_or_add_key(char **keys, unsigned *n, const char *key)
 {
-	unsigned i;
-
-	for (i = 0; i < *n; i++) {
+	for (unsigned i = 0; i < *n; i++) {
 		if (!strcmp(keys[i], key))
 			return (int)i;
 	}
@@ -167,7 +165,6 @@ static bool parse_reason_field(struct condition_parser *p, struct condition_oper
 static void parse_field(struct condition_parser *p, struct condition_operand *o)
 {
 	const char *word = p->token.text;
-	unsigned i;
 
 	if (!strncmp(word, "arg.", 4) || !strcmp(word, "arg") || !strncmp(word, "counter.", 8) ||
 	    !strcmp(word, "counter")) {
@@ -177,7 +174,7 @@ static void parse_field(struct condition_parser *p, struct condition_operand *o)
 	}
 	if (parse_reason_field(p, o))
 		return;
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (strcmp(fields[i].word, word))
 			continue;
 		o->field = fields[i].field;
@@ -490,9 +487,7 @@ struct condition *condition_compile(const char *text, struct condition_error *er
 
 void condition_free(struct condition *c)
 {
-	unsigned i;
-
-	for (i = 0; c && i < c->n_tests; i++) {
+	for (unsigned i = 0; c && i < c->n_tests; i++) {
 		struct condition_test *test = &c->tests[i];
 
 		free(test->left.text);
@@ -502,7 +497,7 @@ void condition_free(struct condition *c)
 		if (test->has_regex)
 			regfree(&test->regex);
 	}
-	for (i = 0; c && i < CONDITION_MAX_KEYS; i++) {
+	for (unsigned i = 0; c && i < CONDITION_MAX_KEYS; i++) {
 		free(c->keys[i]);
 		free(c->counters[i]);
 	}
@@ -513,13 +508,11 @@ void condition_free(struct condition *c)
 
 void condition_bind(struct condition *c, struct names *names)
 {
-	unsigned i;
-
-	for (i = 0; i < c->n_keys; i++)
+	for (unsigned i = 0; i < c->n_keys; i++)
 		c->key_names[i] = names_intern_string(names, c->keys[i]);
-	for (i = 0; i < c->n_counters; i++)
+	for (unsigned i = 0; i < c->n_counters; i++)
 		c->counter_names[i] = names_intern_string(names, c->counters[i]);
-	for (i = 0; i < c->n_tests; i++) {
+	for (unsigned i = 0; i < c->n_tests; i++) {
 		free(c->tests[i].memory.names);
 		c->tests[i].memory.names = NULL;
 		c->tests[i].memory.n_names = 0;

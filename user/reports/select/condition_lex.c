@@ -120,9 +120,8 @@ static void lex_sign(const char *text, struct condition_token *t)
 		{ "(", TOKEN_OPEN, 0 },
 		{ ")", TOKEN_CLOSE, 0 },
 	};
-	unsigned i;
 
-	for (i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+	for (unsigned i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
 		size_t length = strlen(signs[i].sign);
 
 		if (strncmp(text + t->column, signs[i].sign, length))

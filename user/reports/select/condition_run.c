@@ -106,9 +106,8 @@ static bool text_matches_pattern(struct condition_test *test, const char *text, 
 uint32_t condition_in(struct condition *c, const struct name *name)
 {
 	uint32_t in = 0;
-	unsigned i;
 
-	for (i = 0; i < c->n_ins; i++) {
+	for (unsigned i = 0; i < c->n_ins; i++) {
 		if (name_matches_pattern(&c->tests[c->ins[i]], name))
 			in |= 1u << i;
 	}
@@ -151,11 +150,10 @@ static struct condition_value find_arg_value(const struct condition *c,
 					     const struct condition_subject *s, unsigned key)
 {
 	const struct fact *fact = s->fact;
-	unsigned i;
 
 	if (s->saved && s->saved[key].type)
 		return value_of_arg(&s->saved[key]);
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		const struct name *own = fact->args[i].key;
 
 		/* The series of a counter may be the key of its track. */
@@ -170,9 +168,8 @@ static struct condition_value find_arg_value(const struct condition *c,
 static struct condition_value find_counter_value(const struct condition *c, const struct fact *fact,
 						 unsigned key)
 {
-	unsigned i;
-
-	for (i = 0; fact->kind == FACT_END && fact->counter_deltas && i < fact->n_counters; i++) {
+	for (unsigned i = 0; fact->kind == FACT_END && fact->counter_deltas && i < fact->n_counters;
+	     i++) {
 		if (fact->counter_tracks[i]->name != c->counter_names[key] ||
 		    fact->counter_deltas[i] == EVENT_NO_VALUE)
 			continue;

@@ -34,9 +34,7 @@ static int select_pass(struct select *s, const struct fact *fact)
 
 static int select_pass_selected(struct select *s, const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; s->set_group && i < s->n_outs; i++)
+	for (unsigned i = 0; s->set_group && i < s->n_outs; i++)
 		s->set_group(s->outs[i], select_group_of(s, fact));
 	return select_pass(s, fact);
 }
@@ -190,7 +188,6 @@ static int select_sample(struct select *s, const struct fact *fact)
 	const struct name *slices[64];
 	struct sample sample = *fact->sample;
 	struct fact own = *fact;
-	unsigned i;
 
 	if (s->mode < SELECT_CUT || s->mode == SELECT_ALL)
 		return s->mode == SELECT_DECIDE ? 0 : select_pass(s, fact);
@@ -200,7 +197,8 @@ static int select_sample(struct select *s, const struct fact *fact)
 		return select_pass(s, fact);
 	sample.slices = slices;
 	sample.n_slices = 0;
-	for (i = 0; track && i < fact->sample->n_slices && i < track->n_frames && i < 64; i++) {
+	for (unsigned i = 0; track && i < fact->sample->n_slices && i < track->n_frames && i < 64;
+	     i++) {
 		if (track->frames[i].selected)
 			slices[sample.n_slices++] = fact->sample->slices[i];
 	}

@@ -61,7 +61,6 @@ static bool select_save_string(struct select_track *track, struct arg *arg)
 static bool select_save_args(struct select *s, struct select_track *track, const struct fact *fact)
 {
 	struct arg *saved;
-	unsigned i, k;
 
 	while ((track->n_frames + 1) * s->n_keys > track->saved_capacity) {
 		if (!array_grow(&track->saved, &track->saved_capacity, 64, sizeof(*track->saved)))
@@ -69,8 +68,8 @@ static bool select_save_args(struct select *s, struct select_track *track, const
 	}
 	saved = track->saved + track->n_frames * s->n_keys;
 	memset(saved, 0, s->n_keys * sizeof(*saved));
-	for (i = 0; i < fact->n_args; i++) {
-		for (k = 0; k < s->n_keys; k++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
+		for (unsigned k = 0; k < s->n_keys; k++) {
 			if (fact->args[i].key != condition_key(s->where, k) || saved[k].type)
 				continue;
 			saved[k] = fact->args[i];
@@ -85,9 +84,8 @@ static bool select_save_args(struct select *s, struct select_track *track, const
 const struct arg *select_saved_args(struct select *s, struct select_track *track)
 {
 	struct arg *saved = track->saved + (track->n_frames - 1) * s->n_keys;
-	unsigned k;
 
-	for (k = 0; k < s->n_keys; k++) {
+	for (unsigned k = 0; k < s->n_keys; k++) {
 		if (saved[k].type == ARG_STRING)
 			saved[k].s = track->bytes + saved[k].u;
 	}

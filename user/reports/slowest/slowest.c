@@ -144,7 +144,6 @@ static int compare_durations(const void *left, const void *right)
 int slowest_again(struct consumer *consumer)
 {
 	struct slowest *s = (struct slowest *)consumer;
-	unsigned i;
 
 	s->again = true;
 	s->n_traces = 0;
@@ -157,7 +156,7 @@ int slowest_again(struct consumer *consumer)
 	s->n_instances = s->n_longest + 1;
 	qsort(s->seen, s->n_seen, sizeof(*s->seen), compare_durations);
 	s->instances[0].identity = s->seen[(s->n_seen - 1) / 2];
-	for (i = 0; i < s->n_longest; i++)
+	for (unsigned i = 0; i < s->n_longest; i++)
 		s->instances[i + 1].identity = s->longest[i];
 	free(s->seen);
 	s->seen = NULL;
@@ -168,7 +167,6 @@ int slowest_choose(struct consumer *consumer, const struct slow_identity *instan
 		   uint64_t count)
 {
 	struct slowest *s = (struct slowest *)consumer;
-	unsigned i;
 
 	s->again = true;
 	s->count = count;
@@ -176,7 +174,7 @@ int slowest_choose(struct consumer *consumer, const struct slow_identity *instan
 	if (!s->instances)
 		return -ENOMEM;
 	s->n_instances = n;
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		s->instances[i].identity = instances[i];
 	return 0;
 }
@@ -184,9 +182,8 @@ int slowest_choose(struct consumer *consumer, const struct slow_identity *instan
 void slowest_next_trace(struct consumer *consumer)
 {
 	struct slowest *s = (struct slowest *)consumer;
-	unsigned i;
 
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		struct slow_instance *in = &s->instances[i];
 
 		if (in->state == SLOW_SEEN && in->trace == s->n_traces)
@@ -199,9 +196,8 @@ void slowest_next_trace(struct consumer *consumer)
 bool slowest_complete(const struct consumer *consumer)
 {
 	const struct slowest *s = (const struct slowest *)consumer;
-	unsigned i;
 
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		if (s->instances[i].state != SLOW_SEEN)
 			return false;
 	}
@@ -213,9 +209,8 @@ bool slowest_complete(const struct consumer *consumer)
 static void slowest_free(struct consumer *consumer)
 {
 	struct slowest *s = (struct slowest *)consumer;
-	unsigned i;
 
-	for (i = 0; i < s->n_instances; i++)
+	for (unsigned i = 0; i < s->n_instances; i++)
 		slow_instance_clear(&s->instances[i]);
 	free(s->instances);
 	free(s->seen);

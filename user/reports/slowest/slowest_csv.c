@@ -122,24 +122,23 @@ static void write_slowest_row(struct csv *csv, const struct slow_row *row)
 static void write_slowest_rows(struct csv *csv, const struct account *account)
 {
 	const struct slowest *s = csv->c.slowest;
-	unsigned i, c;
 
 	fputs("part,name,value", csv->out);
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		if (i)
 			fprintf(csv->out, ",slow_%u", i);
 		else
 			fputs(",median", csv->out);
 	}
 	fputc('\n', csv->out);
-	for (i = 0; i < csv->c.n_rows; i++)
+	for (unsigned i = 0; i < csv->c.n_rows; i++)
 		write_slowest_row(csv, &csv->c.rows[i]);
-	for (i = 0; account && i < account_numbers(); i++) {
+	for (unsigned i = 0; account && i < account_numbers(); i++) {
 		if (!account_number_text(i) || !account_number(account, i))
 			continue;
 		fprintf(csv->out, "diagnostic,%s,%" PRIu64, account_number_name(i),
 			account_number(account, i));
-		for (c = 0; c < s->n_instances; c++)
+		for (unsigned c = 0; c < s->n_instances; c++)
 			fputc(',', csv->out);
 		fputc('\n', csv->out);
 	}

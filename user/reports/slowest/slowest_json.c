@@ -78,10 +78,8 @@ static void json_put_states(const struct slow_instance *in, FILE *out)
 
 static void json_put_slice_counters(const struct slow_instance *in, FILE *out)
 {
-	unsigned i;
-
 	fputs(", \"counters\": {", out);
-	for (i = 0; i < in->n_counters; i++) {
+	for (unsigned i = 0; i < in->n_counters; i++) {
 		put_json_string(out, i ? ", " : "", in->counters[i]->text);
 		fputs(": {", out);
 		json_put_counted(out, "total", in->deltas[i]);
@@ -95,9 +93,7 @@ static void json_put_slice_counters(const struct slow_instance *in, FILE *out)
 /* Whether a later argument has the same key: that of the END replaces that of the BEGIN. */
 static bool is_repeated_arg(const struct slow_instance *in, unsigned i)
 {
-	unsigned j;
-
-	for (j = i + 1; j < in->n_args; j++) {
+	for (unsigned j = i + 1; j < in->n_args; j++) {
 		if (in->args[j].key == in->args[i].key)
 			return true;
 	}
@@ -125,10 +121,8 @@ static void json_put_args(const struct slow_instance *in, FILE *out)
  */
 static void json_put_inside(const struct slow_tree *tree, FILE *out)
 {
-	uint32_t i;
-
 	fputs(",\n    \"inside\": [", out);
-	for (i = 1; i < tree->n; i++) {
+	for (uint32_t i = 1; i < tree->n; i++) {
 		const struct slow_node *node = &tree->nodes[i];
 
 		fprintf(out, "%s\n      {\"id\": %" PRIu32 ", \"in\": %" PRIu32 ", ",
@@ -161,10 +155,9 @@ static void json_put_samples(const struct slow_instance *in, FILE *out)
 static void json_put_stacks(const struct slow_instance *in, FILE *out)
 {
 	char text[SLOW_TEXT_MAX];
-	unsigned i;
 
 	fputs(", \"called_from\": [", out);
-	for (i = 0; i < in->n_stacks; i++) {
+	for (unsigned i = 0; i < in->n_stacks; i++) {
 		slow_stack_text(&in->stacks[i], text);
 		put_json_string(out, i ? ", {\"stack\": " : "{\"stack\": ", text);
 		put_json_u64(out, "count", in->stacks[i].count);
@@ -206,7 +199,6 @@ int slowest_print_json(const struct consumer *slowest, FILE *out, const struct a
 		       const struct stats_file *files, unsigned n_files)
 {
 	const struct slowest *s = (const struct slowest *)slowest;
-	unsigned i;
 
 	fprintf(out, "{\n  \"proftrace_slowest\": %d,\n", SLOWEST_JSON_VERSION);
 	stats_print_json_files(files, n_files, out);
@@ -219,7 +211,7 @@ int slowest_print_json(const struct consumer *slowest, FILE *out, const struct a
 	else
 		fputs("null", out);
 	fputs(",\n  \"slowest\": [", out);
-	for (i = 1; i < s->n_instances; i++) {
+	for (unsigned i = 1; i < s->n_instances; i++) {
 		fputs(i > 1 ? ",\n    " : "\n    ", out);
 		json_put_instance(&s->instances[i], files, n_files, out);
 	}

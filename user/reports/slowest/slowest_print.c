@@ -153,12 +153,11 @@ static void set_slowest_titles(struct shown *shown)
 {
 	const struct slowest *s = shown->c.slowest;
 	bool one_name = shown->c.rows[0].part != SLOW_NAME;
-	unsigned i;
 
 	snprintf(shown->titles[0], TABLE_CELL, "Slice %.1024s",
 		 one_name ? s->instances[0].identity.name->text : s->options.name);
 	shown->columns[0] = (struct table_column){ .title = shown->titles[0], .left = true };
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		if (i)
 			snprintf(shown->titles[i + 1], TABLE_CELL, "slow %u", i);
 		else
@@ -226,11 +225,10 @@ static void put_slowest_row(struct shown *shown, unsigned i, FILE *out)
 {
 	const struct slow_row *row = &shown->c.rows[i];
 	char cell[TABLE_CELL];
-	unsigned k;
 
 	format_slowest_label(&shown->c, row, cell);
 	put_json_string(out, i ? ",\n[" : "[", cell);
-	for (k = 0; k < shown->c.slowest->n_instances; k++) {
+	for (unsigned k = 0; k < shown->c.slowest->n_instances; k++) {
 		bool differs = slow_value(&shown->c, row, k).differs;
 
 		format_slowest_value(shown, row, k, cell);
@@ -245,7 +243,6 @@ int slowest_print_cells(const struct consumer *slowest, FILE *out, const struct 
 {
 	const struct stats_options options = { 0 };
 	struct shown *shown;
-	unsigned i;
 	int error;
 
 	if (!((const struct slowest *)slowest)->n_instances) {
@@ -259,13 +256,13 @@ int slowest_print_cells(const struct consumer *slowest, FILE *out, const struct 
 	error = slow_compare(&shown->c, (const struct slowest *)slowest, files, n_files, CHILDREN);
 	if (!error) {
 		set_slowest_titles(shown);
-		for (i = 0; i <= shown->c.slowest->n_instances; i++)
+		for (unsigned i = 0; i <= shown->c.slowest->n_instances; i++)
 			put_json_string(out, i ? "," : "{\"columns\":[", shown->titles[i]);
 		fprintf(out, "],\"count\":%" PRIu64 ",\"left_out\":%u,\"rows\":[",
 			shown->c.slowest->count,
 			shown->c.n_left_out + shown->c.n_functions_left_out +
 				shown->c.n_stacks_left_out);
-		for (i = 0; i < shown->c.n_rows; i++)
+		for (unsigned i = 0; i < shown->c.n_rows; i++)
 			put_slowest_row(shown, i, out);
 		fputs("]}", out);
 	}

@@ -49,10 +49,9 @@ static int join_trees(struct slow_comparison *c)
 {
 	const struct slowest *s = c->slowest;
 	uint32_t *merged, most = 1, all = 1;
-	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		if (most < s->instances[i].tree.n)
 			most = s->instances[i].tree.n;
 		all += s->instances[i].tree.n;
@@ -65,7 +64,7 @@ static int join_trees(struct slow_comparison *c)
 	c->merged.capacity = all;
 	if (!merged || !c->own_node || !c->order || !c->merged.nodes)
 		error = -ENOMEM;
-	for (i = 0; i < s->n_instances && !error; i++)
+	for (unsigned i = 0; i < s->n_instances && !error; i++)
 		error = join_tree(c, i, merged);
 	free(merged);
 	return error;
@@ -135,9 +134,7 @@ static bool add_child_rows(struct slow_comparison *c, uint32_t parent, unsigned 
 
 static bool has_row(const struct slow_comparison *c, enum slow_part part, const struct name *name)
 {
-	unsigned i;
-
-	for (i = 0; i < c->n_rows; i++) {
+	for (unsigned i = 0; i < c->n_rows; i++) {
 		if (c->rows[i].part == part && c->rows[i].name == name)
 			return true;
 	}
@@ -148,9 +145,8 @@ static bool has_row(const struct slow_comparison *c, enum slow_part part, const 
 static bool any_slice_has(const struct slow_comparison *c, enum slow_part part)
 {
 	const struct slowest *s = c->slowest;
-	unsigned i;
 
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		const struct slow_instance *in = &s->instances[i];
 
 		if (part == SLOW_NAME &&
@@ -180,10 +176,10 @@ static bool add_heading_row(struct slow_comparison *c, enum slow_part part, bool
 static bool add_reason_rows(struct slow_comparison *c)
 {
 	const struct slowest *s = c->slowest;
-	unsigned i, reason;
+	unsigned i;
 	bool ok = true;
 
-	for (reason = 0; reason < WAIT_REASONS && ok; reason++) {
+	for (unsigned reason = 0; reason < WAIT_REASONS && ok; reason++) {
 		for (i = 0; i < s->n_instances && !s->instances[i].states.blocked_in[reason]; i++)
 			;
 		if (i < s->n_instances)
@@ -198,13 +194,12 @@ static bool add_state_rows(struct slow_comparison *c)
 	const struct slowest *s = c->slowest;
 	uint64_t unknown = 0;
 	bool ok = true;
-	unsigned i;
 
 	if (!any_slice_has(c, SLOW_STATE))
 		return true;
-	for (i = 0; i < s->n_instances; i++)
+	for (unsigned i = 0; i < s->n_instances; i++)
 		unknown += s->instances[i].states.unknown;
-	for (i = 0; i < 3 + (unknown > 0) && ok; i++) {
+	for (unsigned i = 0; i < 3 + (unknown > 0) && ok; i++) {
 		ok = add_slow_row(c, (struct slow_row){ .part = SLOW_STATE, .which = i });
 		if (i == 2)
 			ok = ok && add_reason_rows(c);
@@ -223,14 +218,13 @@ static bool add_counters_and_args(struct slow_comparison *c)
 {
 	const struct slowest *s = c->slowest;
 	bool ok = true;
-	unsigned i, j;
 
-	for (i = 0; i < s->n_instances; i++) {
-		for (j = 0; j < s->instances[i].n_counters && ok; j++)
+	for (unsigned i = 0; i < s->n_instances; i++) {
+		for (unsigned j = 0; j < s->instances[i].n_counters && ok; j++)
 			ok = add_named_row(c, SLOW_COUNTER, s->instances[i].counters[j]);
 	}
-	for (i = 0; i < s->n_instances; i++) {
-		for (j = 0; j < s->instances[i].n_args && ok; j++)
+	for (unsigned i = 0; i < s->n_instances; i++) {
+		for (unsigned j = 0; j < s->instances[i].n_args && ok; j++)
 			ok = add_named_row(c, SLOW_ARG, s->instances[i].args[j].key);
 	}
 	return ok;
@@ -241,9 +235,8 @@ static int compare_sample_counts(const void *left, const void *right, void *cont
 	const struct slow_comparison *c = context;
 	const struct slow_row *a = left, *b = right;
 	uint64_t most_a = 0, most_b = 0, n;
-	unsigned i;
 
-	for (i = 0; i < c->slowest->n_instances; i++) {
+	for (unsigned i = 0; i < c->slowest->n_instances; i++) {
 		n = slow_samples_in(&c->slowest->instances[i], a->name);
 		most_a = n > most_a ? n : most_a;
 		n = slow_samples_in(&c->slowest->instances[i], b->name);
@@ -315,9 +308,7 @@ int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 
 void slow_comparison_free(struct slow_comparison *c)
 {
-	unsigned i;
-
-	for (i = 0; i < c->n_stacks; i++)
+	for (unsigned i = 0; i < c->n_stacks; i++)
 		free(c->stacks[i].text);
 	free(c->stacks);
 	free(c->rows);
@@ -373,9 +364,7 @@ static struct slow_value slow_child_value(const struct slow_node *node, bool sel
 
 static struct slow_value slow_counter_value(const struct slow_instance *in, const struct name *name)
 {
-	unsigned i;
-
-	for (i = 0; i < in->n_counters; i++) {
+	for (unsigned i = 0; i < in->n_counters; i++) {
 		if (in->counters[i] != name || in->deltas[i] == EVENT_NO_VALUE)
 			continue;
 		return stats_is_time(name) ? slow_time_value(in->deltas[i])
@@ -388,9 +377,7 @@ static struct slow_value slow_counter_value(const struct slow_instance *in, cons
 static struct slow_value slow_arg_value(char *text, const struct slow_instance *in,
 					const struct name *key)
 {
-	unsigned i;
-
-	for (i = in->n_args; i-- > 0;) {
+	for (unsigned i = in->n_args; i-- > 0;) {
 		const struct arg *arg = &in->args[i];
 
 		if (arg->key != key)

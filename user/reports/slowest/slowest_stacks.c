@@ -62,7 +62,6 @@ void slow_stack_text(const struct slow_stack *stack, char text[SLOW_TEXT_MAX])
 {
 	const struct callstack *c = skip_kernel_frames(stack->callstack);
 	const char *between = ": ";
-	uint32_t i;
 	bool ok;
 
 	text[0] = '\0';
@@ -72,7 +71,7 @@ void slow_stack_text(const struct slow_stack *stack, char text[SLOW_TEXT_MAX])
 
 		if (!frame->n_lines)
 			ok = append_stack_text(text, between, "(unknown)");
-		for (i = 0; i < frame->n_lines && ok; i++, between = " < ") {
+		for (uint32_t i = 0; i < frame->n_lines && ok; i++, between = " < ") {
 			const struct name *name = frame->lines[i].function;
 
 			ok = append_stack_text(text, between, name ? name->text : "(unknown)");

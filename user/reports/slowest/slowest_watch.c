@@ -107,9 +107,7 @@ static bool arg_has_key(const struct arg *arg, const char *name)
 /* Whether the timeline added this argument: states and counters have rows of their own. */
 static bool is_timeline_arg(const struct slow_instance *in, const struct arg *arg)
 {
-	unsigned i;
-
-	for (i = 0; i < in->n_counters; i++) {
+	for (unsigned i = 0; i < in->n_counters; i++) {
 		if (arg->key == in->counters[i])
 			return true;
 	}
@@ -121,9 +119,7 @@ static bool is_timeline_arg(const struct slow_instance *in, const struct arg *ar
 
 static void copy_slice_args(struct slow_instance *in, const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args; i++) {
+	for (unsigned i = 0; i < fact->n_args; i++) {
 		const struct arg *arg = &fact->args[i];
 		bool is_number = arg->type == ARG_INT || arg->type == ARG_UINT;
 
@@ -142,9 +138,8 @@ static void copy_slice_args(struct slow_instance *in, const struct fact *fact)
 void slow_instance_clear(struct slow_instance *in)
 {
 	const struct slow_identity identity = in->identity;
-	unsigned i;
 
-	for (i = 0; i < in->n_args; i++) {
+	for (unsigned i = 0; i < in->n_args; i++) {
 		if (in->args[i].type == ARG_STRING)
 			free((char *)in->args[i].s);
 	}
@@ -172,8 +167,6 @@ static void instance_begins(struct slow_instance *in, const struct fact *fact)
 
 static void instance_ends(struct slowest *s, struct slow_instance *in, const struct fact *fact)
 {
-	unsigned i;
-
 	/* Of several slices that begin at the same time, the first may not be the chosen one. */
 	if (fact->ts_ns - fact->begin_ns != in->identity.duration_ns ||
 	    fact->end_reason != END_NORMAL) {
@@ -192,7 +185,7 @@ static void instance_ends(struct slowest *s, struct slow_instance *in, const str
 	if (in->has_states)
 		in->states = *fact->states;
 	in->n_counters = fact->counter_deltas ? fact->n_counters : 0;
-	for (i = 0; i < in->n_counters; i++) {
+	for (unsigned i = 0; i < in->n_counters; i++) {
 		in->counters[i] = fact->counter_tracks[i]->name;
 		in->deltas[i] = fact->counter_deltas[i];
 		in->selves[i] = fact->counter_selves[i];
@@ -225,9 +218,8 @@ static void count_sample(struct slow_instance *in, const struct code_frame *fram
 uint64_t slow_samples_in(const struct slow_instance *in, const struct name *function)
 {
 	uint64_t count = function ? 0 : in->samples_other;
-	unsigned i;
 
-	for (i = 0; i < in->n_frames; i++) {
+	for (unsigned i = 0; i < in->n_frames; i++) {
 		if (code_frame_function(in->frames[i].frame) == function)
 			count += in->frames[i].count;
 	}
@@ -322,11 +314,10 @@ static void watch_fact(struct slowest *s, struct slow_instance *in, const struct
 int slow_watch(struct slowest *s, const struct fact *fact)
 {
 	uint64_t track = slow_track(fact);
-	unsigned i;
 
 	if (!track)
 		return 0;
-	for (i = 0; i < s->n_instances; i++) {
+	for (unsigned i = 0; i < s->n_instances; i++) {
 		struct slow_instance *in = &s->instances[i];
 
 		if (in->identity.track == track && in->state != SLOW_SEEN)

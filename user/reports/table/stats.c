@@ -90,11 +90,10 @@ static __attribute__((noinline)) void add_counted(struct stats *stats, struct st
 						  const struct fact *fact)
 {
 	uint64_t duration = fact->ts_ns - fact->begin_ns;
-	unsigned i;
 
 	if (!row->counted)
 		row->counted = calloc(STATS_COUNTED, sizeof(*row->counted));
-	for (i = 0; i < fact->n_counters; i++) {
+	for (unsigned i = 0; i < fact->n_counters; i++) {
 		int column = counter_column_of(stats, fact->counter_tracks[i]->name, i);
 		uint64_t delta = fact->counter_deltas[i], self = fact->counter_selves[i];
 		struct stats_counted *c;
@@ -118,10 +117,8 @@ static __attribute__((noinline)) void add_counted(struct stats *stats, struct st
 static void add_reasons(struct stats *stats, struct stats_row *row,
 			const uint64_t blocked_in[WAIT_REASONS])
 {
-	unsigned i;
-
 	stats->has_reasons = true;
-	for (i = 0; i < WAIT_REASONS; i++)
+	for (unsigned i = 0; i < WAIT_REASONS; i++)
 		row->blocked_in[i] = add_saturated(row->blocked_in[i], blocked_in[i]);
 }
 
@@ -333,13 +330,11 @@ static int stats_fact(struct consumer *consumer, const struct fact *fact)
 
 static void merge_counted(struct stats_row *to, const struct stats_row *from)
 {
-	unsigned i;
-
 	if (!from->counted)
 		return;
 	if (!to->counted)
 		to->counted = calloc(STATS_COUNTED, sizeof(*to->counted));
-	for (i = 0; to->counted && i < STATS_COUNTED; i++) {
+	for (unsigned i = 0; to->counted && i < STATS_COUNTED; i++) {
 		struct stats_counted *a = &to->counted[i];
 		const struct stats_counted *b = &from->counted[i];
 
@@ -364,8 +359,6 @@ static void merge_pools(struct stats_row *to, const struct stats_row *from)
 
 void stats_row_merge(struct stats_row *to, const struct stats_row *from)
 {
-	unsigned i;
-
 	if (!to->count || (from->count && from->min_ns < to->min_ns))
 		to->min_ns = from->min_ns;
 	if (from->max_ns > to->max_ns)
@@ -377,7 +370,7 @@ void stats_row_merge(struct stats_row *to, const struct stats_row *from)
 	to->running_ns = add_saturated(to->running_ns, from->running_ns);
 	to->runnable_ns = add_saturated(to->runnable_ns, from->runnable_ns);
 	to->blocked_ns = add_saturated(to->blocked_ns, from->blocked_ns);
-	for (i = 0; i < WAIT_REASONS; i++)
+	for (unsigned i = 0; i < WAIT_REASONS; i++)
 		to->blocked_in[i] = add_saturated(to->blocked_in[i], from->blocked_in[i]);
 	histogram_merge(&to->histogram, &from->histogram);
 	merge_counted(to, from);
@@ -449,9 +442,8 @@ void stats_next_trace(struct consumer *consumer)
 void stats_clear(struct consumer *consumer)
 {
 	struct stats *stats = (struct stats *)consumer;
-	int part;
 
-	for (part = 0; part < STATS_PARTS; part++) {
+	for (int part = 0; part < STATS_PARTS; part++) {
 		hash_clear(hh, stats->parts[part], row, stats_row_clear(row));
 		stats_row_clear(&stats->other[part]);
 		stats->other[part] = (struct stats_row){ .other = true };
@@ -483,13 +475,12 @@ static const struct consumer_ops stats_ops = {
 struct consumer *stats_new(void)
 {
 	struct stats *stats = calloc(1, sizeof(*stats));
-	int part;
 
 	if (!stats)
 		return NULL;
 	stats->consumer.ops = &stats_ops;
 	stats->limit_rows = STATS_LIMIT_ROWS;
-	for (part = 0; part < STATS_PARTS; part++)
+	for (int part = 0; part < STATS_PARTS; part++)
 		stats->other[part].other = true;
 	return &stats->consumer;
 }

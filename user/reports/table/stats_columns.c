@@ -58,11 +58,9 @@ static const struct {
 
 bool stats_part_has(enum stats_part part, enum stats_what what)
 {
-	size_t i;
-
 	if (what == STATS_NAME)
 		return true;
-	for (i = 0; i < N_KNOWN; i++) {
+	for (size_t i = 0; i < N_KNOWN; i++) {
 		if (known[i].what == what)
 			return known[i].parts & PART(part);
 	}
@@ -107,14 +105,12 @@ static const char *counter_modifier(const struct name *counter, const char *name
 static bool find_ipc_columns(const struct stats *stats, unsigned *ret_cycles,
 			     unsigned *ret_instructions)
 {
-	unsigned i, j;
-
-	for (i = 0; i < stats->n_counters; i++) {
+	for (unsigned i = 0; i < stats->n_counters; i++) {
 		const char *a = counter_modifier(stats->counters[i], "cycles"), *b;
 
 		if (!a)
 			a = counter_modifier(stats->counters[i], "cpu_cycles");
-		for (j = 0; a && j < stats->n_counters; j++) {
+		for (unsigned j = 0; a && j < stats->n_counters; j++) {
 			b = counter_modifier(stats->counters[j], "instructions");
 			if (!b || strcmp(a, b))
 				continue;
@@ -138,9 +134,7 @@ bool stats_has_ipc(const struct stats *stats)
 /* perf writes "cache-misses", the argument of a slice is "cache_misses". */
 static bool equal_but_dashes(const char *a, const char *b, size_t length)
 {
-	size_t i;
-
-	for (i = 0; i < length; i++) {
+	for (size_t i = 0; i < length; i++) {
 		char x = a[i] == '-' ? '_' : a[i];
 
 		if (x != b[i])
@@ -153,13 +147,12 @@ static bool find_counter_column(const struct stats *stats, const char *name,
 				struct stats_column *column)
 {
 	size_t length = strlen(name), i, n;
-	unsigned c;
 
 	for (i = 0; i < sizeof(of_counters) / sizeof(of_counters[0]); i++) {
 		n = strlen(of_counters[i].suffix);
 		if (length <= n || strcmp(name + length - n, of_counters[i].suffix))
 			continue;
-		for (c = 0; c < stats->n_counters; c++) {
+		for (unsigned c = 0; c < stats->n_counters; c++) {
 			if (stats->counters[c]->length != length - n ||
 			    !equal_but_dashes(name, stats->counters[c]->text, length - n))
 				continue;
@@ -187,15 +180,14 @@ static bool find_reason_column(const struct stats *stats, const char *name,
 static void set_column_name(const struct stats *stats, struct stats_column *column)
 {
 	const char *base = "ipc", *suffix = column->what == STATS_IPC_SELF ? ":self" : "";
-	size_t i;
 
-	for (i = 0; i < sizeof(of_counters) / sizeof(of_counters[0]); i++) {
+	for (size_t i = 0; i < sizeof(of_counters) / sizeof(of_counters[0]); i++) {
 		if (of_counters[i].what == column->what) {
 			base = stats->counters[column->counter]->text;
 			suffix = of_counters[i].suffix;
 		}
 	}
-	for (i = 0; i < N_KNOWN; i++) {
+	for (size_t i = 0; i < N_KNOWN; i++) {
 		if (known[i].what == column->what)
 			base = known[i].name;
 	}
@@ -210,12 +202,10 @@ static void set_column_name(const struct stats *stats, struct stats_column *colu
 
 static bool find_column(const struct stats *stats, const char *name, struct stats_column *column)
 {
-	size_t i;
-
 	*column = (struct stats_column){ 0 };
 	if (!strcmp(name, "%"))
 		name = "share";
-	for (i = 0; i < N_KNOWN; i++) {
+	for (size_t i = 0; i < N_KNOWN; i++) {
 		if (!strcmp(known[i].name, name)) {
 			column->what = known[i].what;
 			set_column_name(stats, column);
@@ -235,10 +225,9 @@ static int refuse_column(const struct stats *stats, const char *name, struct fai
 {
 	char counters[256] = "";
 	size_t used = 0;
-	unsigned i;
 
 	failure_set(f, -EINVAL, "unknown column", name, "the traces have no column of that name");
-	for (i = 0; i < stats->n_counters && used < sizeof(counters); i++) {
+	for (unsigned i = 0; i < stats->n_counters && used < sizeof(counters); i++) {
 		int n = snprintf(counters + used, sizeof(counters) - used, ", %s",
 				 stats->counters[i]->text);
 
@@ -262,9 +251,8 @@ static unsigned usual_columns(const struct stats_view *view, enum stats_part par
 			      struct stats_column *columns)
 {
 	unsigned n = 0, c;
-	size_t i;
 
-	for (i = 0; i < N_KNOWN; i++) {
+	for (size_t i = 0; i < N_KNOWN; i++) {
 		if (known[i].parts & PART(part) && stats_has(view->stats, known[i].what))
 			columns[n++].what = known[i].what;
 	}

@@ -87,7 +87,6 @@ static void csv_put_row(const struct stats_view *view, const struct stats_row *r
 	};
 	char buffer[STATS_DISPLAY_NAME];
 	struct stats_value value;
-	unsigned i;
 
 	fputs(parts[view->part], out);
 	csv_put_name(out, row->key.category);
@@ -96,7 +95,7 @@ static void csv_put_row(const struct stats_view *view, const struct stats_row *r
 	csv_put_owner(view, row, out);
 	fputc(',', out);
 	put_csv_text(out, csv_unit(view, row));
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		value = stats_value(view, row, &columns[i]);
 		csv_put_value(out, view->options->unit, &value);
 	}
@@ -108,7 +107,6 @@ static unsigned csv_columns(struct stats_view *view, struct stats_column *column
 {
 	struct stats_column more[STATS_MAX_COLUMNS];
 	unsigned i, j, n, n_more, n_counted = 0;
-	int part;
 
 	if (view->chosen) {
 		memcpy(columns, view->columns, view->n_columns * sizeof(*columns));
@@ -118,7 +116,7 @@ static unsigned csv_columns(struct stats_view *view, struct stats_column *column
 	n = stats_part_columns(view, columns);
 	for (i = 0; i < n; i++)
 		n_counted += columns[i].what >= STATS_COUNTED_TOTAL;
-	for (part = STATS_ASYNCS; part < STATS_PARTS; part++) {
+	for (int part = STATS_ASYNCS; part < STATS_PARTS; part++) {
 		view->part = (enum stats_part)part;
 		n_more = stats_part_columns(view, more);
 		for (i = 0; i < n_more; i++) {
@@ -139,16 +137,14 @@ static unsigned csv_columns(struct stats_view *view, struct stats_column *column
 static void csv_put_diagnostics(const struct stats_view *view, const struct account *account,
 				const struct stats_column *columns, unsigned n, FILE *out)
 {
-	unsigned i, c;
-
-	for (i = 0; i < account_numbers(); i++) {
+	for (unsigned i = 0; i < account_numbers(); i++) {
 		if (!account_number_text(i) || !account_number(account, i))
 			continue;
 		fprintf(out, "diagnostic,,%s%s,", account_number_name(i),
 			view->stats->per_thread ? ",,,,"
 			: view->stats->by	? ","
 						: "");
-		for (c = 0; c < n; c++) {
+		for (unsigned c = 0; c < n; c++) {
 			fputc(',', out);
 			if (columns[c].what == STATS_COUNT)
 				fprintf(out, "%" PRIu64, account_number(account, i));
@@ -161,8 +157,7 @@ static int csv_print(struct stats_view *view, const struct account *account, FIL
 {
 	struct stats_column columns[STATS_MAX_COLUMNS];
 	unsigned i, n = csv_columns(view, columns);
-	int part, error;
-	size_t row;
+	int error;
 
 	fputs("part,category,name", out);
 	if (view->stats->per_thread)
@@ -175,11 +170,11 @@ static int csv_print(struct stats_view *view, const struct account *account, FIL
 		put_csv_text(out, columns[i].name);
 	}
 	fputc('\n', out);
-	for (part = 0; part < STATS_PARTS; part++) {
+	for (int part = 0; part < STATS_PARTS; part++) {
 		error = stats_view_part(view, (enum stats_part)part);
 		if (error)
 			return error;
-		for (row = 0; row < view->n_rows; row++)
+		for (size_t row = 0; row < view->n_rows; row++)
 			csv_put_row(view, &view->rows[row], columns, n, out);
 	}
 	if (account)

@@ -102,11 +102,9 @@ static void json_put_counters(const struct stats_view *view, const struct stats_
 	const struct stats_column ipc = { .what = STATS_IPC };
 	struct stats_value value;
 	bool comma = false;
-	unsigned c;
-	size_t i;
 
 	fputs(", \"counters\": {", out);
-	for (c = 0; row->counted && c < stats->n_counters; c++) {
+	for (unsigned c = 0; row->counted && c < stats->n_counters; c++) {
 		const struct stats_counted *counted = &row->counted[c];
 
 		if (!counted->calls)
@@ -116,7 +114,7 @@ static void json_put_counters(const struct stats_view *view, const struct stats_
 		put_json_string(out, "", stats->counters[c]->text);
 		fprintf(out, ": {\"calls\": %" PRIu64, counted->calls);
 		put_json_u64(out, "total", counted->total);
-		for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 			const struct stats_column column = { .what = keys[i].what, .counter = c };
 
 			value = stats_value(view, row, &column);
@@ -147,7 +145,6 @@ static void json_put_reasons(const struct stats_row *row, FILE *out)
 static void json_put_row(const struct stats_view *view, const struct stats_row *row, FILE *out)
 {
 	char buffer[STATS_DISPLAY_NAME];
-	size_t i;
 
 	put_json_name(out, "{\"category\": ", row->key.category);
 	put_json_string(out, ", \"name\": ", stats_row_name(row, buffer));
@@ -156,7 +153,7 @@ static void json_put_row(const struct stats_view *view, const struct stats_row *
 	json_put_owner(view, row, out);
 	if (view->part == STATS_COUNTERS)
 		put_json_name(out, ", \"unit\": ", row->unit);
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct stats_column column = { .what = numbers[i].what };
 		struct stats_value value = stats_value(view, row, &column);
 
@@ -175,12 +172,11 @@ static void json_put_row(const struct stats_view *view, const struct stats_row *
 static int json_put_part(struct stats_view *view, enum stats_part part, const char *key, FILE *out)
 {
 	int error = stats_view_part(view, part);
-	size_t i;
 
 	if (error)
 		return error;
 	fprintf(out, ",\n  \"%s\": [", key);
-	for (i = 0; i < view->n_rows; i++) {
+	for (size_t i = 0; i < view->n_rows; i++) {
 		fputs(i ? ",\n    " : "\n    ", out);
 		json_put_row(view, &view->rows[i], out);
 	}
@@ -192,10 +188,8 @@ static int json_put_part(struct stats_view *view, enum stats_part part, const ch
 
 void stats_print_json_files(const struct stats_file *files, unsigned n, FILE *out)
 {
-	unsigned i;
-
 	fputs("  \"files\": [", out);
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", files[i].path);
 		fputs(", \"truncated_at\": ", out);
 		if (files[i].is_truncated)
@@ -260,13 +254,12 @@ static int json_put_report(struct stats_view *view, const struct account *accoun
 		[STATS_COUNTERS] = "counters", [STATS_POOLS] = "memory_pools",
 	};
 	int part, error = 0;
-	unsigned i;
 
 	fprintf(out, "{\n  \"proftrace_report\": %d,\n", STATS_JSON_VERSION);
 	stats_print_json_files(files, n_files, out);
 	fprintf(out, "  \"wall_ns\": %" PRIu64 ",\n", view->wall_ns);
 	fputs("  \"counted\": [", out);
-	for (i = 0; i < view->stats->n_counters; i++)
+	for (unsigned i = 0; i < view->stats->n_counters; i++)
 		put_json_string(out, i ? ", " : "", view->stats->counters[i]->text);
 	fputs("]", out);
 	for (part = 0; part < STATS_PARTS && !error; part++)

@@ -240,9 +240,7 @@ void stats_print_note(const struct stats_options *options, FILE *out, const char
 /* Counters belong to processes, except counters of threads read from files. */
 static bool has_threads(const struct stats_view *view)
 {
-	size_t i;
-
-	for (i = 0; view->part == STATS_COUNTERS && i < view->n_rows; i++) {
+	for (size_t i = 0; view->part == STATS_COUNTERS && i < view->n_rows; i++) {
 		const struct stats_owner *owner = stats_row_owner(view->stats, &view->rows[i]);
 
 		if (owner && owner->tid)
@@ -309,9 +307,9 @@ static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
 {
 	const struct stats_options *o = view->options;
 	bool first = true, any = false;
-	int part, error;
+	int error;
 
-	for (part = 0; part < STATS_PARTS; part++) {
+	for (int part = 0; part < STATS_PARTS; part++) {
 		error = stats_view_part(view, (enum stats_part)part);
 		if (error)
 			return error;

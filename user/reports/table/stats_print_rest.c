@@ -46,9 +46,8 @@ static bool print_leaks(const struct stats_view *view, FILE *out, bool first)
 		.color = view->options->color,
 		.width = view->options->width,
 	};
-	unsigned i;
 
-	for (i = 0; i < view->stats->n_leaks; i++) {
+	for (unsigned i = 0; i < view->stats->n_leaks; i++) {
 		if (stats_leak_wanted(view, &view->stats->leaks[i]))
 			leaks.list[leaks.n++] = &view->stats->leaks[i];
 	}
@@ -95,9 +94,8 @@ void stats_print_diagnostics(const struct stats_options *options, const struct a
 		.color = options->color,
 		.width = options->width,
 	};
-	unsigned i;
 
-	for (i = 0; i < account_numbers(); i++) {
+	for (unsigned i = 0; i < account_numbers(); i++) {
 		if (account_number_text(i) && account_number(account, i))
 			d.list[d.n++] = i;
 	}

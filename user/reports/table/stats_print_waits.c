@@ -97,13 +97,13 @@ static void put_wait_text(FILE *out, const char *key, const char *text)
 int stats_print_json_waits(const struct stats_view *view, FILE *out)
 {
 	const struct stats_wait **list;
-	size_t i, n;
+	size_t n;
 
 	list = stats_waits_sorted(view->stats, stats_wait_wanted, view, &n);
 	if (!list)
 		return -ENOMEM;
 	fputs(",\n  \"waits\": [", out);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct stats_wait_key *key = &list[i]->key;
 
 		fputs(i ? ",\n    {" : "\n    {", out);

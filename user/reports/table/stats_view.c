@@ -144,17 +144,16 @@ static int sort_rows(struct stats_view *view, const struct stats_column *column)
 	struct sort sort = { .rows = view->rows, .ascending = view->options->ascending };
 	struct sort_key *keys = malloc((view->n_rows + 1) * sizeof(*keys));
 	struct stats_row *sorted = malloc((view->n_rows + 1) * sizeof(*sorted));
-	size_t i;
 
 	if (!keys || !sorted) {
 		free(keys);
 		free(sorted);
 		return -ENOMEM;
 	}
-	for (i = 0; i < view->n_rows; i++)
+	for (size_t i = 0; i < view->n_rows; i++)
 		keys[i] = (struct sort_key){ stats_value(view, &view->rows[i], column).number, i };
 	qsort_r(keys, view->n_rows, sizeof(*keys), compare_sort_keys, &sort);
-	for (i = 0; i < view->n_rows; i++)
+	for (size_t i = 0; i < view->n_rows; i++)
 		sorted[i] = view->rows[keys[i].row];
 	free(keys);
 	free(view->rows);
@@ -166,9 +165,7 @@ static int sort_rows(struct stats_view *view, const struct stats_column *column)
 
 static void clear_rows(struct stats_view *view)
 {
-	size_t i;
-
-	for (i = 0; i < view->n_all; i++)
+	for (size_t i = 0; i < view->n_all; i++)
 		stats_row_clear(&view->rows[i]);
 	free(view->rows);
 	view->rows = NULL;

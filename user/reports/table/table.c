@@ -114,13 +114,12 @@ static void format_table_title(const struct table *table, unsigned column, char 
 
 static void measure_columns(const struct table *table, struct layout *layout, char *text)
 {
-	unsigned i, w;
-	size_t row;
+	unsigned w;
 
-	for (i = 0; i < table->n_columns; i++) {
+	for (unsigned i = 0; i < table->n_columns; i++) {
 		format_table_title(table, i, text);
 		layout->width[i] = text_width(text);
-		for (row = 0; row < table->n_rows; row++) {
+		for (size_t row = 0; row < table->n_rows; row++) {
 			format_table_cell(table, row, i, text);
 			w = text_width(text);
 			if (w > layout->width[i])
@@ -225,7 +224,6 @@ unsigned table_print(const struct table *table, FILE *out)
 	struct layout layout = { 0 };
 	char text[TABLE_CELL];
 	unsigned n_dropped;
-	size_t row;
 
 	measure_columns(table, &layout, text);
 	n_dropped = fit_columns(table, &layout);
@@ -235,7 +233,7 @@ unsigned table_print(const struct table *table, FILE *out)
 	if (table->color)
 		fputs("\033[0m", out);
 	fputc('\n', out);
-	for (row = 0; row < table->n_rows; row++) {
+	for (size_t row = 0; row < table->n_rows; row++) {
 		print_table_line(table, &layout, out, row, false, text);
 		fputc('\n', out);
 	}

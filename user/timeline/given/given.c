@@ -240,9 +240,8 @@ static struct given_lane *given_lane_for(struct timeline *t, const struct mark *
 					 struct given_track *track, uint64_t begin_ns,
 					 uint64_t end_ns)
 {
-	uint32_t i;
-
-	for (i = 0; i < track->n_lanes || track_add_lane(t, m->process, track, m->ts_ns); i++) {
+	for (uint32_t i = 0; i < track->n_lanes || track_add_lane(t, m->process, track, m->ts_ns);
+	     i++) {
 		if (lane_occupy(t, &track->lanes[i], begin_ns, end_ns))
 			return &track->lanes[i];
 	}
@@ -302,9 +301,7 @@ static struct fact given_fact(const struct mark *m, enum fact_kind kind, uint64_
 /* The argument `flow`: the arrow that ends at the slice. */
 static uint64_t given_flow(const struct timeline *t, const struct event *e)
 {
-	unsigned i;
-
-	for (i = 0; i < e->n_args; i++) {
+	for (unsigned i = 0; i < e->n_args; i++) {
 		if (e->args[i].key == t->flow &&
 		    (e->args[i].type == ARG_UINT || e->args[i].type == ARG_INT))
 			return e->args[i].u;
@@ -388,11 +385,10 @@ void given_each_track(const struct process_state *p,
 		      void (*each)(void *context, const struct track *track), void *context)
 {
 	const struct given_track *track;
-	uint32_t i;
 
 	/* In the order in which they were made, so that those around come first. */
 	for (track = p->given_tracks; track; track = track->hh.next) {
-		for (i = 0; i < track->n_lanes; i++)
+		for (uint32_t i = 0; i < track->n_lanes; i++)
 			each(context, track->lanes[i].track);
 	}
 }
@@ -410,12 +406,10 @@ void given_forget_clocks(struct timeline *t, struct process_state *p)
 
 void given_release(struct timeline *t, struct process_state *p)
 {
-	uint32_t i;
-
 	given_forget_clocks(t, p);
 	hash_each (p->given_tracks, track) {
 		HASH_DEL(p->given_tracks, track);
-		for (i = 0; i < track->n_lanes; i++) {
+		for (uint32_t i = 0; i < track->n_lanes; i++) {
 			free(track->lanes[i].track);
 			free(track->lanes[i].gaps);
 			t->n_gaps -= track->lanes[i].n_gaps;

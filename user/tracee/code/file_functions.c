@@ -74,9 +74,8 @@ static bool cold_part_at(const struct file_functions *f, uint64_t vaddr,
 {
 	const struct elf_function *at = vaddr ? symbol_containing(f, vaddr) : NULL;
 	const char *cold = at ? elf_function_cold_suffix(at->name) : NULL;
-	unsigned j;
 
-	for (j = 0; cold && j < n; j++) {
+	for (unsigned j = 0; cold && j < n; j++) {
 		if (strncmp(at->name, names[j].name, (size_t)(cold - at->name)) ||
 		    names[j].name[cold - at->name])
 			continue;
@@ -92,11 +91,10 @@ static bool cold_part_find(const struct file_functions *f, const struct elf_func
 {
 	uint64_t vaddr = f->exits.elsewhere;
 	struct unwind_range range;
-	unsigned i;
 
 	if (cold_part_at(f, vaddr, names, n, ret))
 		return true;
-	for (i = 0; i < f->exits.n; i++) {
+	for (unsigned i = 0; i < f->exits.n; i++) {
 		if (cold_part_at(f, f->exits.exits[i].to, names, n, ret))
 			return true;
 	}
@@ -112,11 +110,10 @@ const char *file_functions_exits(struct file_functions *f, const struct elf_func
 				 unsigned n, bool skip_nop5)
 {
 	const char *why;
-	unsigned i;
 
 	f->parts[0] = (struct function_part){ names[0].vaddr, 0 };
 	f->n_parts = 1;
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (names[i].size > f->parts[0].size)
 			f->parts[0].size = names[i].size;
 	}

@@ -28,9 +28,7 @@ struct walk_step {
 
 int walk_part(const struct walk *w, uint64_t vaddr)
 {
-	unsigned i;
-
-	for (i = 0; i < w->n_parts; i++) {
+	for (unsigned i = 0; i < w->n_parts; i++) {
 		if (vaddr - w->parts[i].vaddr < w->parts[i].size)
 			return (int)i;
 	}
@@ -149,11 +147,10 @@ static const char *entry_check_jumps(const struct walk *w, uint64_t entry)
 {
 	uint64_t begin = w->parts[0].vaddr, at, to;
 	struct x86_instruction x;
-	unsigned part;
 
 	if (w->unknown)
 		return no_entry;
-	for (part = 0; part < w->n_parts; part++) {
+	for (unsigned part = 0; part < w->n_parts; part++) {
 		for (at = 0; at < w->parts[part].size; at++) {
 			if (!(w->map[part].marks[at] & WALK_BEGINS))
 				continue;
@@ -333,9 +330,8 @@ static unsigned dead_bytes_arm64(const struct walk *w, unsigned part, uint64_t a
 static const char *walk_mark_bytes(struct walk *w, unsigned part, uint64_t at, unsigned length)
 {
 	uint8_t *marks = w->map[part].marks + at;
-	unsigned i;
 
-	for (i = 0; i < length; i++) {
+	for (unsigned i = 0; i < length; i++) {
 		if (marks[i] & (WALK_BEGINS | WALK_INSIDE) || (i && marks[i]))
 			return walk_not_followed;
 		marks[i] = i ? WALK_INSIDE : WALK_BEGINS;
@@ -381,13 +377,13 @@ const char *walk_follow(struct walk *w)
 static unsigned dead_bytes_skip(const struct walk *w, unsigned part, uint64_t at)
 {
 	const uint8_t *marks = w->map[part].marks + at;
-	unsigned n, i;
+	unsigned n;
 
 	if (marks[0] & (WALK_BEGINS | WALK_INSIDE))
 		return 1;
 	n = w->elf->machine == EM_X86_64 ? dead_bytes_x86(w, part, at)
 					 : dead_bytes_arm64(w, part, at);
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		if (marks[i] & (WALK_BEGINS | WALK_INSIDE))
 			return 0;
 	}
@@ -413,17 +409,16 @@ bool walk_has_unreached(struct walk *w)
 static const char *walk_queue_landing_pads(struct walk *w, const struct unwind_table *unwind)
 {
 	const char *why = NULL;
-	unsigned part;
-	int i, n;
+	int n;
 
-	for (part = 0; part < w->n_parts; part++) {
+	for (unsigned part = 0; part < w->n_parts; part++) {
 		struct unwind_range range;
 
 		n = unwind_table_find(unwind, w->elf, w->parts[part].vaddr, &range);
 		if (!n)
 			n = unwind_landing_pads(w->elf, &range, w->pads, WALK_MAX_PADS);
 		w->unknown |= n == -EINVAL;
-		for (i = 0; i < n && !why; i++) {
+		for (int i = 0; i < n && !why; i++) {
 			if (walk_part(w, w->pads[i]) < 0)
 				w->found->elsewhere = w->pads[i];
 			else
@@ -481,7 +476,6 @@ const char *function_exits_find(const struct elf_file *elf, const struct unwind_
 {
 	struct walk *w = calloc(1, sizeof(*w));
 	const char *why = w ? NULL : "its instructions cannot be read";
-	unsigned i;
 
 	ret->n = 0;
 	ret->entry = parts[0].vaddr;
@@ -492,7 +486,7 @@ const char *function_exits_find(const struct elf_file *elf, const struct unwind_
 	w->parts = parts;
 	w->n_parts = n_parts;
 	w->found = ret;
-	for (i = 0; i < n_parts && !why; i++)
+	for (unsigned i = 0; i < n_parts && !why; i++)
 		why = walk_read_part(w, i);
 	if (!why)
 		why = walk_function(w, unwind);
@@ -500,7 +494,7 @@ const char *function_exits_find(const struct elf_file *elf, const struct unwind_
 		why = entry_find_x86(w, skip_nop5);
 	if (ret->n)
 		qsort(ret->exits, ret->n, sizeof(ret->exits[0]), compare_exits);
-	for (i = 0; i < n_parts; i++) {
+	for (unsigned i = 0; i < n_parts; i++) {
 		free(w->map[i].bytes);
 		free(w->map[i].marks);
 	}
@@ -515,14 +509,14 @@ int function_next_return(const struct elf_file *elf, uint64_t vaddr, uint64_t *r
 	uint8_t bytes[64] = { 0 };
 	uint64_t offset;
 	uint32_t word;
-	size_t n, at;
+	size_t n;
 
 	/* Reads up to the end of the segment. */
 	for (n = sizeof(bytes); n && elf_file_range(elf, vaddr, n, ELF_EXECUTABLE, &offset); n--)
 		;
 	if (!n || elf_file_read(elf, offset, bytes, n))
 		return -ENOENT;
-	for (at = 0; at < n && (x.flow == X86_ON || x.flow == X86_CALL); at += x.length) {
+	for (size_t at = 0; at < n && (x.flow == X86_ON || x.flow == X86_CALL); at += x.length) {
 		x.length = 4;
 		if (elf->machine == EM_X86_64) {
 			if (!x86_decode(bytes + at, n - at, &x))

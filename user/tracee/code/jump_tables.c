@@ -24,12 +24,10 @@ enum {
 
 static void table_add_base(struct walk *w, uint64_t vaddr, uint8_t reg)
 {
-	unsigned i;
-
 	/* A table between the instructions could not be distinguished from them. */
 	if (walk_part(w, vaddr) >= 0)
 		return;
-	for (i = 0; i < w->n_bases; i++) {
+	for (unsigned i = 0; i < w->n_bases; i++) {
 		if (w->bases[i].vaddr == vaddr && w->bases[i].reg == reg)
 			return;
 	}
@@ -77,9 +75,7 @@ struct window {
 static bool jump_previous(const struct walk *w, unsigned part, uint64_t *at,
 			  struct x86_instruction *x)
 {
-	uint64_t from;
-
-	for (from = *at; from > 0 && *at - from < X86_MAX_LENGTH;) {
+	for (uint64_t from = *at; from > 0 && *at - from < X86_MAX_LENGTH;) {
 		from--;
 		if (!(w->map[part].marks[from] & WALK_BEGINS))
 			continue;
@@ -122,7 +118,6 @@ static void jump_find_table(const struct walk *w, struct walk_jump *jump)
 	int part = walk_part(w, jump->vaddr);
 	struct x86_instruction x;
 	uint64_t at;
-	unsigned i;
 
 	if (part < 0)
 		return;
@@ -130,7 +125,7 @@ static void jump_find_table(const struct walk *w, struct walk_jump *jump)
 	if (!x86_decode(w->map[part].bytes + at, w->parts[part].size - at, &x))
 		return;
 	v.base = table_absolute_base(&x);
-	for (i = 0; i < WINDOW && jump_previous(w, (unsigned)part, &at, &x); i++) {
+	for (unsigned i = 0; i < WINDOW && jump_previous(w, (unsigned)part, &at, &x); i++) {
 		if (!jump_examine_previous(&v, w->parts[part].vaddr + at, &x))
 			break;
 	}
@@ -152,12 +147,10 @@ static void table_count_entries(const struct walk_jump *jump, struct walk_base *
 /* Combines new jumps with all tables, and new tables with all jumps. */
 static void tables_count_entries(struct walk *w, unsigned *n_jumps, unsigned *n_bases)
 {
-	unsigned i, j;
-
-	for (i = *n_jumps; i < w->n_jumps; i++)
+	for (unsigned i = *n_jumps; i < w->n_jumps; i++)
 		jump_find_table(w, &w->jumps[i]);
-	for (i = 0; i < w->n_jumps; i++) {
-		for (j = i < *n_jumps ? *n_bases : 0; j < w->n_bases; j++)
+	for (unsigned i = 0; i < w->n_jumps; i++) {
+		for (unsigned j = i < *n_jumps ? *n_bases : 0; j < w->n_bases; j++)
 			table_count_entries(&w->jumps[i], &w->bases[j]);
 	}
 	*n_jumps = w->n_jumps;
@@ -190,9 +183,7 @@ static unsigned table_read_entries(const struct walk *w, const struct walk_base 
 
 static bool table_is_other_base(const struct walk *w, const struct walk_base *of, uint64_t vaddr)
 {
-	unsigned i;
-
-	for (i = 0; i < w->n_bases; i++) {
+	for (unsigned i = 0; i < w->n_bases; i++) {
 		if (w->bases[i].vaddr == vaddr && vaddr != of->vaddr)
 			return true;
 	}

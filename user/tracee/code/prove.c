@@ -57,10 +57,9 @@ static void prove_put_exits(struct prove *p)
 		.entry = f->exits.entry,
 		.n_exits = f->exits.n,
 	};
-	unsigned i;
 
 	prove_put(p, &function, sizeof(function));
-	for (i = 0; i < f->exits.n; i++) {
+	for (unsigned i = 0; i < f->exits.n; i++) {
 		const struct function_exit *e = &f->exits.exits[i];
 		const struct proved_exit said = {
 			.vaddr = e->vaddr,
@@ -102,10 +101,9 @@ static bool prove_function(struct prove *p, uint64_t vaddr)
 static int prove_reply(struct prove *p)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
-	unsigned i;
 
 	p->used = 0;
-	for (i = 0; i < p->request.head.n; i++) {
+	for (unsigned i = 0; i < p->request.head.n; i++) {
 		if (!prove_function(p, p->request.vaddrs[i]) ||
 		    clock_ns(CLOCK_MONOTONIC) - begin > PROVE_REPLY_NS)
 			break;

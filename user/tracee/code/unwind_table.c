@@ -58,9 +58,8 @@ static uint8_t eh_read_byte(struct eh_cursor *c)
 static uint64_t eh_read_fixed(struct eh_cursor *c, unsigned size)
 {
 	uint64_t value = 0;
-	unsigned i;
 
-	for (i = 0; i < size; i++)
+	for (unsigned i = 0; i < size; i++)
 		value |= (uint64_t)eh_read_byte(c) << (8 * i);
 	return value;
 }
@@ -68,10 +67,9 @@ static uint64_t eh_read_fixed(struct eh_cursor *c, unsigned size)
 static uint64_t eh_read_uleb128(struct eh_cursor *c)
 {
 	uint64_t value = 0;
-	unsigned shift;
 	uint8_t byte;
 
-	for (shift = 0; shift < 64; shift += 7) {
+	for (unsigned shift = 0; shift < 64; shift += 7) {
 		byte = eh_read_byte(c);
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if (!(byte & 0x80))

@@ -92,9 +92,8 @@ static uint8_t x86_read_byte(struct decoder *d)
 static int32_t x86_read_signed(struct decoder *d, unsigned size)
 {
 	uint32_t value = 0;
-	unsigned i;
 
-	for (i = 0; i < size; i++)
+	for (unsigned i = 0; i < size; i++)
 		value |= (uint32_t)x86_read_byte(d) << (8 * i);
 	return size == 1 ? (int8_t)value : (int32_t)value;
 }

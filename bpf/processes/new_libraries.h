@@ -9,8 +9,6 @@
 #ifndef PROFTRACE_BPF_NEW_LIBRARIES_H
 #define PROFTRACE_BPF_NEW_LIBRARIES_H
 
-#include "bpf/state.h"
-
 /* Offsets in struct r_debug and struct link_map of <link.h>. Debuggers rely on them, so they do not change. */
 #define R_MAP_OFFSET	  8
 #define LINK_MAP_DYNAMIC  16

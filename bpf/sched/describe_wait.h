@@ -9,7 +9,6 @@
 #define PROFTRACE_BPF_DESCRIBE_WAIT_H
 
 #include "bpf/sched/sched_records.h"
-#include "bpf/state.h"
 
 /* Set by the broker before the programs are loaded. */
 const volatile bool wait_reasons = false;

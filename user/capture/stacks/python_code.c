@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-
 struct reading {
 	const struct python_layout *layout;
 	python_read_fn read;

@@ -19,7 +19,6 @@
 #include "bpf/stacks/python_maps.h"
 #include "bpf/stacks/unwind_maps.h"
 #include "bpf/marks/usdt_spec.h"
-#include "privilege/privileges.h"
 
 bool counters_have(const struct counters *c, enum counter_source source)
 {

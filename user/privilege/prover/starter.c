@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/packet.h"
-#include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
 #include "privilege/privileges.h"
 

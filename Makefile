@@ -50,10 +50,11 @@ LIBS := -lbpf -ldw -lelf -liberty -lz -ldeflate -llzma -lprotobuf-c -lyajl -lpfm
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
-GENERATED := $B/gen/proftrace.skel.h $B/gen/perfetto_trace.pb-c.h $B/gen/otlp.pb-c.h \
+PROTOS := $(patsubst proto/%.proto,%,$(wildcard proto/*.proto))
+GENERATED := $B/gen/proftrace.skel.h $(PROTOS:%=$B/gen/%.pb-c.h) \
 	$B/gen/built_with.h $B/gen/flame_script.h $B/gen/flame_style.h $B/gen/page_body.h $B/gen/page_script.h $B/gen/page_style.h
-OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o $B/obj/gen/otlp.pb-c.o
-ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o $B/asan/gen/otlp.pb-c.o
+OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $(PROTOS:%=$B/obj/gen/%.pb-c.o)
+ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $(PROTOS:%=$B/asan/gen/%.pb-c.o)
 
 .DEFAULT_GOAL := all
 .PHONY: compile_commands.json all static static-arm64 deb rpm sbom test-packages lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
@@ -446,7 +447,7 @@ unit: $(UNIT)
 # The fuzzers are clang's: what they fuzz is built by it as well, with edges counted.
 FUZZ_FLAGS := -O2 -g -DSMALL_WINDOWS -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $B/fuzz/gen/perfetto_trace.pb-c.o $B/fuzz/gen/otlp.pb-c.o
+FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $(PROTOS:%=$B/fuzz/gen/%.pb-c.o)
 
 $B/fuzz/gen/%.o: $B/gen/%.c
 	@mkdir -p $(@D)
@@ -505,7 +506,7 @@ test-languages:
 test-packages:
 	tools/packages.sh --distribution
 	+$(MAKE) --no-print-directory $(JOBS) all man static $B/gen/bpf_names $B/tests/tools/canon $B/tests/programs/steps $B/tests/programs/steps-static $B/tests/programs/forks-static
-	MAKEFLAGS= tests/run.sh $(wildcard tests/packages/test_*.sh)
+	MAKEFLAGS= TEST_TIMEOUT=$${TEST_TIMEOUT:-3000} tests/run.sh $(wildcard tests/packages/test_*.sh)
 
 # Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.
 test-loader:

@@ -205,10 +205,9 @@ void stats_from_tables(struct recording *r, uint64_t now)
 	must(r->options->stats_only && now);
 }
 
-void metrics_print_recording(FILE *out, const void *recording)
+void metrics_write_recording(const struct metric_writer *w, void *context, const void *recording)
 {
-	(void)out;
-	must(recording);
+	must(w && context && recording);
 }
 
 void capture_catch_up(struct capture *capture)

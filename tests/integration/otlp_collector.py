@@ -162,6 +162,8 @@ class Collector(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
+        # To a proxy, the whole address is the path.
+        self.path = self.path.removeprefix("http://collector.invalid:4318")
         with LOCK:
             what = "ok"
             if self.path == "/v1/traces":

@@ -117,6 +117,13 @@ got = {p["attributes"]["name"]: p["count"] for p in points if p.get("metric") ==
 assert got == dict(request=300, query=600, quiet=300, alone=300, step=300), got
 END_OF_PYTHON
 
+collect proxy ok
+own=$port
+http_proxy=http://127.0.0.1:$own "$proftrace" -e none -o proxy.pftrace --summary-json proxy.json --otlp http://collector.invalid:4318 \
+	--otlp-spans alone -- "$programs/spans" 50 >proxy.out 2>proxy.err
+kill $collector
+equal "a proxy gets it, and is given the address of the collector" "$(otlp proxy spans_delivered) $(got proxy '"kind": "span"')" "50 50"
+
 # --- collectors that do not accept it, and TLS: some at once ------------------------------------------------------
 together() { # "NAME PROTOCOL REQUESTS SCRIPT"...; 503/1: it says that it may be asked again after a second
 	collectors='' senders=''

@@ -10,9 +10,12 @@ check "build" make -s -C "$root" deb
 equal "build: packages" "$(cd "$debs" && ls -- *.deb | grep -v dbgsym | sed 's/_.*//' | LC_ALL=C sort | xargs)" \
 	"libproftrace1 proftrace proftrace-dev proftrace-doc python3-proftrace"
 equal "lintian" "$(lintian --allow-root --fail-on none "$debs"/*.changes 2>&1)" ""
-equal "no scripts but those that compile Python" "$(for deb in "$debs"/*.deb; do
+equal "no scripts but systemd's, the removal of kept traces, and those that compile Python" "$(for deb in "$debs"/*.deb; do
 	dpkg-deb --ctrl-tarfile "$deb" | tar -t | grep -E 'inst|rm$' | sed "s|^|$(basename "$deb" | cut -d_ -f1)|"
-done | xargs)" "python3-proftrace./postinst python3-proftrace./prerm"
+done | xargs)" \
+	"$(echo proftrace./postinst proftrace./postrm proftrace./preinst proftrace./prerm python3-proftrace./postinst python3-proftrace./prerm)"
+check "the service is neither enabled nor started" sh -c '! dpkg-deb --ctrl-tarfile "$1" | tar -xO ./postinst | grep -E "deb-systemd-invoke|enable .*was-disabled"' \
+	sh "$debs"/proftrace_*.deb
 (cd "$debs" && sha256sum -- *.deb) >"$tmp/first"
 "$root/tools/stage.sh" "$tmp/another-folder" >"$tmp/epoch"
 if (cd "$tmp/another-folder" && CCACHE_DISABLE=1 SOURCE_DATE_EPOCH=$(cat "$tmp/epoch") make -s deb) >"$tmp/deb.log" 2>&1; then

@@ -95,7 +95,7 @@ static void collector_give_metrics(struct recording *r, uint64_t now)
 		return;
 	if (r->options->stats_only)
 		stats_from_tables(r, now);
-	stats_give_otlp(r->stats, &options, &account, m, NULL);
+	stats_give_otlp(r->stats, &options, &account, metrics_write_recording, r, m, NULL);
 	otlp_metrics_end(m);
 }
 

@@ -447,7 +447,8 @@ static void obey(struct control *c, struct client *client, struct recording *r)
 	int pid;
 
 	if (client->scrapes &&
-	    strncmp(client->request, METRICS_REQUEST, sizeof(METRICS_REQUEST) - 1)) {
+	    strncmp(client->request, METRICS_REQUEST_TEXT, strlen(METRICS_REQUEST_TEXT)) &&
+	    strncmp(client->request, METRICS_REQUEST_PROTOBUF, strlen(METRICS_REQUEST_PROTOBUF))) {
 		client_close(client);
 		return;
 	}

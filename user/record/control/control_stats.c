@@ -46,7 +46,10 @@ static int control_print_stats(struct recording *r, const struct stats_request *
 		return stats_print_csv(r->stats, out, &options, &account, f);
 	if (!strcmp(q->format, "openmetrics"))
 		return stats_print_openmetrics(r->stats, out, &options, &account,
-					       metrics_print_recording, r, f);
+					       metrics_write_recording, r, f);
+	if (!strcmp(q->format, "protobuf"))
+		return stats_print_protobuf(r->stats, out, &options, &account,
+					    metrics_write_recording, r, f);
 	return stats_print_table(r->stats, out, &options, &account, f);
 }
 

@@ -139,7 +139,7 @@ int metrics_accept(struct metrics *metrics)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	if (n)
+	if (n != -EPIPE && n != -ECONNRESET)
 		return -EAGAIN;
 	close(metrics->socket);
 	metrics->socket = -1;

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "base/failure.h"
+#include "reports/table/stats_metrics.h"
 
 enum {
 	METRICS_NAMES = 1000, /* of each part of the table: those with the largest totals */
@@ -22,7 +23,8 @@ enum {
 };
 
 /* How a request begins that a scrape may make. */
-#define METRICS_REQUEST "stats openmetrics "
+#define METRICS_REQUEST_TEXT	 "stats openmetrics "
+#define METRICS_REQUEST_PROTOBUF "stats protobuf "
 
 struct metrics_address {
 	bool is_set;
@@ -52,8 +54,14 @@ int metrics_start(const struct metrics_address *address, struct metrics *ret_met
 int metrics_accept(struct metrics *metrics);
 void metrics_stop(struct metrics *metrics);
 
-/* metrics_recording.c: what the recorder itself did, in the same format. `recording`: a struct recording. */
-void metrics_print_recording(FILE *out, const void *recording);
+/* metrics_recording.c: writes what the recorder itself did. `recording`: a struct recording. */
+void metrics_write_recording(const struct metric_writer *w, void *context, const void *recording);
+
+/*
+ * metrics_accept.c: whether a header Accept, or NULL, prefers Prometheus' protobuf format, which has native histograms, to
+ * OpenMetrics text.
+ */
+bool metrics_prefers_protobuf(const char *accept);
 
 /* metrics_serve.c: the process. Returns its exit status. */
 int metrics_serve(int listener, int recorder, const struct metrics_address *address);

@@ -73,14 +73,15 @@ static char *read_answer(int fd, size_t *ret_size)
 	return NULL;
 }
 
-static char *request_table(const struct metrics_server *s, size_t *ret_size)
+static char *request_table(const struct metrics_server *s, bool protobuf, size_t *ret_size)
 {
 	char request[CONTROL_REQUEST], *answer = NULL;
 	int pair[2], n, error;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
 		return NULL;
-	n = snprintf(request, sizeof(request), METRICS_REQUEST "%d 0 0 -\n", METRICS_NAMES);
+	n = snprintf(request, sizeof(request), "%s%d 0 0 -\n",
+		     protobuf ? METRICS_REQUEST_PROTOBUF : METRICS_REQUEST_TEXT, METRICS_NAMES);
 	error = packet_send(s->recorder, "", 1, pair[1]);
 	close(pair[1]);
 	if (!error && send(pair[0], request, (size_t)n, MSG_NOSIGNAL) == n)
@@ -131,9 +132,11 @@ static bool host_is_wrong(const struct metrics_server *s, struct MHD_Connection 
 static enum MHD_Result answer_scrape(const struct metrics_server *s,
 				     struct MHD_Connection *connection)
 {
+	const bool protobuf = metrics_prefers_protobuf(
+		http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
 	struct MHD_Response *response;
 	size_t size = 0;
-	char *answer = request_table(s, &size);
+	char *answer = request_table(s, protobuf, &size);
 
 	if (!answer || size < 3 || memcmp(answer, "ok ", 3)) {
 		free(answer);
@@ -143,7 +146,10 @@ static enum MHD_Result answer_scrape(const struct metrics_server *s,
 	response = http.create_response_from_buffer(size - 3, answer + 3, MHD_RESPMEM_MUST_COPY);
 	free(answer);
 	return queue_answer(connection, MHD_HTTP_OK, response,
-			    "application/openmetrics-text; version=1.0.0; charset=utf-8");
+			    protobuf
+				    ? "application/vnd.google.protobuf; "
+				      "proto=io.prometheus.client.MetricFamily; encoding=delimited"
+				    : "application/openmetrics-text; version=1.0.0; charset=utf-8");
 }
 
 static enum MHD_Result handle_request(void *context, struct MHD_Connection *connection,

@@ -1,115 +1,71 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The statistics as metrics of OTLP: the same metrics, labels and buckets as stats_openmetrics.c has, which a collector that
- * passes them on to Prometheus gives the same names.
+ * Gives metrics to a collector of OpenTelemetry. One that passes them on to Prometheus gives them the names that
+ * stats_openmetrics.c gives them.
  */
+#include "reports/table/stats_metrics.h"
 #include "reports/table/stats_print.h"
-#include "reports/table/stats_view.h"
 
-enum {
-	BOUNDS = STATS_LAST_BUCKET - STATS_LEAST_BUCKET + 1,
-};
+static void give_metric(void *context, const struct metric *metric)
+{
+	static const enum otlp_metric_kind kinds[] = {
+		[METRIC_GAUGE] = OTLP_GAUGE,
+		[METRIC_COUNTER] = OTLP_SUM,
+		[METRIC_HISTOGRAM] = OTLP_HISTOGRAM,
+	};
 
-static void add_label(void *context, const char *key, const char *value)
+	otlp_metric(context, kinds[metric->kind], metric->name, metric->unit, metric->help);
+}
+
+static void give_label(void *context, const char *key, const char *value)
 {
 	otlp_point_label(context, key, value);
 }
 
-static void give_histogram(const struct stats_row *row, struct otlp_metrics *m)
+static void give_number(void *context, const struct arg *value)
 {
-	double bounds[BOUNDS];
-	uint64_t counts[BOUNDS + 1], below = 0;
+	if (value->type == ARG_DOUBLE)
+		otlp_point_double(context, value->d);
+	else if (value->type == ARG_UINT && value->u > INT64_MAX)
+		otlp_point_double(context, (double)value->u);
+	else
+		otlp_point_integer(context, value->i);
+}
+
+static void give_seconds(void *context, uint64_t ns)
+{
+	otlp_point_double(context, (double)ns / 1e9);
+}
+
+static void give_times(void *context, const struct metric_times *times)
+{
+	double bounds[METRIC_BUCKETS];
+	uint64_t counts[METRIC_BUCKETS + 1], below = 0;
 	unsigned i;
 
-	for (i = 0; i < BOUNDS; i++) {
-		unsigned power = STATS_LEAST_BUCKET + i;
+	for (i = 0; i < METRIC_BUCKETS; i++) {
+		unsigned power = METRIC_LEAST_BUCKET + i;
 
-		counts[i] = stats_count_below(&row->histogram, power) - below;
+		counts[i] = metric_count_below(times->histogram, power) - below;
 		below += counts[i];
 		bounds[i] = (double)((1ull << power) - 1) / 1e9;
 	}
-	counts[BOUNDS] = row->count - below;
-	otlp_point_histogram(m, row->count, (double)row->sum_ns / 1e9, bounds, counts, BOUNDS);
-}
-
-static void give_value(const struct stats_row *row, struct otlp_metrics *m)
-{
-	switch (row->last.type) {
-	case ARG_DOUBLE:
-		otlp_point_double(m, row->last.d);
-		break;
-	case ARG_UINT:
-		if (row->last.u > INT64_MAX) {
-			otlp_point_double(m, (double)row->last.u);
-			break;
-		}
-		/* fallthrough */
-	default:
-		otlp_point_integer(m, row->last.i);
-	}
-}
-
-static void give_part(const struct stats_view *view, struct otlp_metrics *m)
-{
-	static const struct {
-		enum otlp_metric_kind kind;
-		const char *name, *unit, *description;
-	} metrics[STATS_PARTS] = {
-		[STATS_SLICES] = { OTLP_HISTOGRAM, "proftrace.slice.duration", "s",
-				   "Durations of slices of threads." },
-		[STATS_ASYNCS] = { OTLP_HISTOGRAM, "proftrace.async.duration", "s",
-				   "Durations of asynchronous slices." },
-		[STATS_FRAMES] = { OTLP_HISTOGRAM, "proftrace.frame.duration", "s",
-				   "Durations of frames." },
-		[STATS_INSTANTS] = { OTLP_SUM, "proftrace.instants", "", "Instants." },
-		[STATS_COUNTERS] = { OTLP_GAUGE, "proftrace.value", "",
-				     "The latest values of the program's counters." },
-		[STATS_POOLS] = { OTLP_GAUGE, "proftrace.pool.live", "By",
-				  "Allocated memory of pools." },
-	};
-	size_t i;
-
-	otlp_metric(m, metrics[view->part].kind, metrics[view->part].name, metrics[view->part].unit,
-		    metrics[view->part].description);
-	for (i = 0; i < view->n_rows; i++) {
-		stats_row_labels(view, &view->rows[i], add_label, m);
-		if (view->part == STATS_INSTANTS)
-			otlp_point_integer(m, (int64_t)view->rows[i].count);
-		else if (view->part == STATS_COUNTERS)
-			give_value(&view->rows[i], m);
-		else if (view->part == STATS_POOLS)
-			otlp_point_integer(m, view->rows[i].live);
-		else
-			give_histogram(&view->rows[i], m);
-	}
-	if (view->part != STATS_SLICES)
-		return;
-	otlp_metric(m, OTLP_SUM, "proftrace.slice.self", "s",
-		    "Time of slices without the slices inside.");
-	for (i = 0; i < view->n_rows; i++) {
-		stats_row_labels(view, &view->rows[i], add_label, m);
-		otlp_point_double(m, (double)view->rows[i].self_ns / 1e9);
-	}
+	counts[METRIC_BUCKETS] = times->count - below;
+	otlp_point_histogram(context, times->count, (double)times->sum_ns / 1e9, bounds, counts,
+			     METRIC_BUCKETS);
 }
 
 int stats_give_otlp(const struct consumer *stats, const struct stats_options *options,
-		    const struct account *account, struct otlp_metrics *m, struct failure *f)
+		    const struct account *account, metrics_more *more, const void *of,
+		    struct otlp_metrics *m, struct failure *f)
 {
-	struct stats_view view = { 0 };
-	int error = stats_view_init(&view, stats, options, f);
-	unsigned i;
+	static const struct metric_writer writer = {
+		.metric = give_metric,
+		.label = give_label,
+		.number = give_number,
+		.seconds = give_seconds,
+		.times = give_times,
+	};
 
-	for (i = 0; i < STATS_PARTS && !error; i++) {
-		error = stats_view_part(&view, (enum stats_part)i);
-		if (!error && view.n_rows)
-			give_part(&view, m);
-	}
-	stats_view_free(&view);
-	otlp_metric(m, OTLP_GAUGE, "proftrace.account", "",
-		    "What became of all marks, and what went wrong.");
-	for (i = 0; i < account_numbers(); i++) {
-		otlp_point_label(m, "number", account_number_name(i));
-		otlp_point_integer(m, (int64_t)account_number(account, i));
-	}
-	return error;
+	return stats_write_metrics(stats, options, account, more, of, &writer, m, f);
 }

@@ -11,6 +11,7 @@
 #include "otlp/otlp.h"
 #include "base/failure.h"
 #include "reports/table/stats.h"
+#include "reports/table/stats_metrics.h"
 
 enum stats_unit {
 	STATS_UNIT_AUTO,
@@ -44,8 +45,7 @@ struct stats_file {
 
 /*
  * Each returns 0, or negative errno with `f` filled: the traces have no such column. `account`:
- * what went wrong while the traces were recorded and read; NULL: it is printed elsewhere. `more` may
- * be NULL; it prints further metrics.
+ * what went wrong while the traces were recorded and read; NULL: it is printed elsewhere.
  */
 int stats_print_table(const struct consumer *stats, FILE *out, const struct stats_options *options,
 		      const struct account *account, struct failure *f);
@@ -54,13 +54,16 @@ int stats_print_csv(const struct consumer *stats, FILE *out, const struct stats_
 int stats_print_json(const struct consumer *stats, FILE *out, const struct stats_options *options,
 		     const struct account *account, const struct stats_file *files,
 		     unsigned n_files, struct failure *f);
-/* stats_otlp.c: the same as metrics of OTLP. */
-int stats_give_otlp(const struct consumer *stats, const struct stats_options *options,
-		    const struct account *account, struct otlp_metrics *m, struct failure *f);
+/* Metrics, in three forms (stats_metrics.h). */
 int stats_print_openmetrics(const struct consumer *stats, FILE *out,
 			    const struct stats_options *options, const struct account *account,
-			    void (*more)(FILE *out, const void *context), const void *context,
-			    struct failure *f);
+			    metrics_more *more, const void *of, struct failure *f);
+int stats_print_protobuf(const struct consumer *stats, FILE *out,
+			 const struct stats_options *options, const struct account *account,
+			 metrics_more *more, const void *of, struct failure *f);
+int stats_give_otlp(const struct consumer *stats, const struct stats_options *options,
+		    const struct account *account, metrics_more *more, const void *of,
+		    struct otlp_metrics *m, struct failure *f);
 
 /* --- print_text.c: strings and numbers in JSON and CSV --- */
 

@@ -119,19 +119,6 @@ void stats_print_diagnostics(const struct stats_options *options, const struct a
 void stats_put_time(enum stats_unit unit, uint64_t ns, char *cell);
 void stats_print_note(const struct stats_options *options, FILE *out, const char *text);
 
-/*
- * stats_openmetrics.c: what metrics have of a row, in whatever form they are sent. The labels; and how many times of a
- * histogram are below 2^power ns, of which metrics have one bucket each.
- */
-enum {
-	STATS_LEAST_BUCKET = 8,
-	STATS_LAST_BUCKET = 36,
-};
-typedef void stats_add_label(void *context, const char *key, const char *value);
-void stats_row_labels(const struct stats_view *view, const struct stats_row *row,
-		      stats_add_label *add, void *context);
-uint64_t stats_count_below(const struct histogram *h, unsigned power);
-
 /* stats_json.c: the lists of files and of diagnostics, which all JSON reports have. */
 void stats_print_json_files(const struct stats_file *files, unsigned n, FILE *out);
 void stats_print_json_diagnostics(const struct account *account, FILE *out);

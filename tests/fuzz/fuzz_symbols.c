@@ -35,16 +35,16 @@ static int bytes_fd(const uint8_t *data, size_t size)
 
 static void read_jit_map(const uint8_t *data, size_t size)
 {
+	uint64_t wanted[3] = { 0 }; /* an address and times */
 	struct jit_map *map;
-	uint64_t address = 0;
-	size_t length;
 	const char *name;
 
 	if (jit_map_read(bytes_fd(data, size), getuid(), &map))
 		return;
-	memcpy(&address, data, size < 8 ? size : 8);
-	name = jit_map_find(map, address, &length);
-	if (name && (!length || length > size || name[length]))
+	memcpy(wanted, data + size - (size < sizeof(wanted) ? size : sizeof(wanted)),
+	       size < sizeof(wanted) ? size : sizeof(wanted));
+	name = jit_map_find(map, wanted[0], wanted[1], wanted[2]);
+	if (name && (!name[0] || strlen(name) > size))
 		abort();
 	jit_map_free(map);
 }

@@ -105,6 +105,26 @@ check "generated code: its name is in the stacks of the JSON" awk '
 equal "generated code: as in the other file" "$("$stacks" jit.pftrace | grep -c 'generated;trampoline;marked$')" \
 	"$(grep -c '"generated","trampoline","marked"\]' jit.json)"
 
+# Code that has replaced other code at the same address has its own name, also in a file that is written at the end.
+record reused "$root/build/tests/programs/reused" "$tmp"
+equal "code that replaces other code: exit status" $? 0
+"$stacks" reused.pftrace >reused.stacks
+check "code that replaces other code: each has its name" awk '
+	$1 == "sample" && $3 == "user" && $4 ~ /^(red|green|blue|white)$/ && /;compute$/ {
+		n[$4]++
+		all++
+		if ($0 ~ (";" $4 ";compute$"))
+			right++
+		else if ($0 !~ /;\[[^;]*;compute$/)
+			wrong = "\n" $0
+	}
+	END {
+		for (name in n)
+			kinds++
+		print all, right, kinds wrong
+		exit all < 100 || right < 0.9 * all || kinds != 4 || wrong != ""
+	}' reused.stacks
+
 # V8 writes a jitdump file, which has the functions of a script.
 if command -v node >/dev/null; then
 	cat >hot.js <<'EOT'

@@ -32,18 +32,22 @@ static int text_fd(const char *text)
 
 /* --- code that a program made ------------------------------------------------------------------ */
 
+static void check_jit_during(const struct jit_map *map, uint64_t address, uint64_t since_ns,
+			     uint64_t until_ns, const char *expected)
+{
+	const char *name = jit_map_find(map, address, since_ns, until_ns);
+
+	if (expected) {
+		assert_non_null(name);
+		assert_string_equal(name, expected);
+	} else {
+		assert_null(name);
+	}
+}
+
 static void check_jit(const struct jit_map *map, uint64_t address, const char *expected)
 {
-	size_t length = 0;
-	const char *name = jit_map_find(map, address, &length);
-
-	if (!expected) {
-		assert_null(name);
-		return;
-	}
-	assert_non_null(name);
-	assert_int_equal(length, strlen(expected));
-	assert_memory_equal(name, expected, length);
+	check_jit_during(map, address, 0, UINT64_MAX, expected);
 }
 
 static void reads_jit_maps(void **state)
@@ -79,16 +83,79 @@ static void reads_jit_maps(void **state)
 	close(fd);
 }
 
-/* A record of a jitdump file: its kind, the size that it says it has, where the code is, and its name. */
-static void write_dump_record(FILE *file, uint32_t kind, uint32_t size, uint64_t address,
-			      const char *name)
+/* A record of a jitdump file: its kind, the size that it says it has, when, where the code is, and its name. */
+static void write_dump_record_at(FILE *file, uint32_t kind, uint32_t size, uint32_t time,
+				 uint64_t address, const char *name)
 {
-	const uint32_t head[] = { kind, size ? size : 56 + (uint32_t)strlen(name) + 1, 0, 0, 1, 1 };
+	const uint32_t head[] = {
+		kind, size ? size : 56 + (uint32_t)strlen(name) + 1, time, 0, 1, 1
+	};
 	const uint64_t code[] = { address, address, 0x100, 0 };
 
 	fwrite(head, sizeof(head), 1, file);
 	fwrite(code, sizeof(code), 1, file);
 	fwrite(name, strlen(name) + 1, 1, file);
+}
+
+static void write_dump_record(FILE *file, uint32_t kind, uint32_t size, uint64_t address,
+			      const char *name)
+{
+	write_dump_record_at(file, kind, size, 0, address, name);
+}
+
+/* What was generated at the same address at several times, some of it smaller. */
+static struct jit_map *reused_map(uint32_t flags, uint32_t n)
+{
+	const uint32_t header[] = { 0x4a695444, 1, 40, 62, 0, 1, 0, 0, flags, 0 };
+	FILE *file = tmpfile();
+	struct jit_map *map;
+	char name[32];
+	uint32_t i;
+
+	assert_non_null(file);
+	fwrite(header, sizeof(header), 1, file);
+	/* A record is written when there is time for it. */
+	write_dump_record_at(file, 0, 0, 300, 0x1000, "third");
+	write_dump_record_at(file, 0, 0, 100, 0x1000, "first");
+	write_dump_record_at(file, 0, 0, 200, 0x1000, "second");
+	write_dump_record_at(file, 0, 0, 250, 0x1080, "inside");
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "many %u", i);
+		write_dump_record_at(file, 0, 0, 1000 + 10 * i, 0x4000, name);
+	}
+	assert_int_equal(fflush(file), 0);
+	assert_int_equal(jit_map_read(fileno(file), getuid(), &map), 0);
+	fclose(file);
+	return map;
+}
+
+static void finds_jit_code_by_time(void **state)
+{
+	struct jit_map *map = reused_map(0, 1000);
+
+	(void)state;
+	check_jit_during(map, 0x1010, 0, 99, NULL);
+	check_jit_during(map, 0x1010, 50, 120, "first");
+	check_jit_during(map, 0x1010, 100, 199, "first");
+	check_jit_during(map, 0x1010, 200, 299, "second");
+	check_jit_during(map, 0x1010, 150, 220, "first");
+	check_jit_during(map, 0x1010, 180, 260, "second");
+	check_jit_during(map, 0x1010, 400, 500, "third");
+	check_jit_during(map, 0x1090, 210, 240, "second");
+	check_jit_during(map, 0x1090, 260, 290, "inside");
+	check_jit_during(map, 0x1090, 310, 320, "third");
+	check_jit(map, 0x1010, "third");
+	/* More than overlapping entries are looked at. */
+	check_jit_during(map, 0x4010, 1000, 1009, "many 0");
+	check_jit_during(map, 0x4010, 3330, 3339, "many 233");
+	check_jit_during(map, 0x40ff, 11000, 20000, "many 999");
+	check_jit_during(map, 0x4100, 11000, 20000, NULL);
+	jit_map_free(map);
+
+	/* Times of another clock say nothing, so the later record counts. */
+	map = reused_map(1, 0);
+	check_jit_during(map, 0x1010, 100, 199, "second");
+	jit_map_free(map);
 }
 
 static void reads_jit_dumps(void **state)
@@ -341,6 +408,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_jit_maps),
 		cmocka_unit_test(reads_jit_dumps),
+		cmocka_unit_test(finds_jit_code_by_time),
 		cmocka_unit_test(empty_jit_maps),
 		cmocka_unit_test(jit_maps_of_others_are_refused),
 		cmocka_unit_test(reads_kernel_symbols),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads a perf map (/tmp/perf-PID.map), the text in which JIT compilers write down what they
- * generate, or a jitdump file (jit_dump.c): entries are sorted by address, and overlapping ones are resolved by their order in the
- * file.
+ * generate, or a jitdump file (jit_dump.c): entries are sorted by address and time, and overlapping ones are resolved by
+ * their time, or by their order in the file.
  */
 #include "symbols/symbols.h"
 
@@ -19,16 +19,10 @@ enum {
 	MAX_OVERLAP = 64, /* entries that are examined, backwards from the nearest one */
 };
 
-struct entry {
-	uint64_t start, end;
-	uint32_t name; /* its offset in the text */
-	uint32_t order;
-};
-
 struct jit_map {
 	char *text;
 	size_t length;
-	struct entry *entries;
+	struct jit_entry *entries;
 	size_t n;
 };
 
@@ -93,7 +87,7 @@ static const char *read_jit_number(const char *at, uint64_t *ret)
 }
 
 /* A line ends with a NUL here, which replaced the newline. */
-static bool read_jit_line(const struct jit_map *map, const char *line, struct entry *ret)
+static bool read_jit_line(const struct jit_map *map, const char *line, struct jit_entry *ret)
 {
 	uint64_t size;
 	const char *at = read_jit_number(line, &ret->start);
@@ -107,12 +101,14 @@ static bool read_jit_line(const struct jit_map *map, const char *line, struct en
 	return *at != '\0';
 }
 
-static int compare_jit_start(const void *a, const void *b)
+static int compare_jit_entries(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct jit_entry *x = a, *y = b;
 
 	if (x->start != y->start)
 		return x->start < y->start ? -1 : 1;
+	if (x->from_ns != y->from_ns)
+		return x->from_ns < y->from_ns ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
@@ -129,7 +125,7 @@ static int read_jit_entries(struct jit_map *map)
 		return -ENOMEM;
 	for (i = 0; i < lines && at < end; i++) {
 		char *newline = memchr(at, '\n', (size_t)(end - at));
-		struct entry *entry = &map->entries[map->n];
+		struct jit_entry *entry = &map->entries[map->n];
 
 		if (newline)
 			*newline = '\0';
@@ -139,7 +135,6 @@ static int read_jit_entries(struct jit_map *map)
 		}
 		at = newline ? newline + 1 : end;
 	}
-	qsort(map->entries, map->n, sizeof(*map->entries), compare_jit_start);
 	return 0;
 }
 
@@ -157,14 +152,14 @@ int jit_map_read(int fd, uid_t owner, struct jit_map **ret)
 	if (!map)
 		error = -ENOMEM;
 	else if (jit_dump_is(fd))
-		error = jit_dump_read(fd, (uint64_t)st.st_size, &map->text, &map->length);
+		error = jit_dump_read(fd, (uint64_t)st.st_size, &map->text, &map->entries, &map->n);
 	else
-		error = read_jit_text(map, fd, st.st_size);
-	error = error ?: read_jit_entries(map);
+		error = read_jit_text(map, fd, st.st_size) ?: read_jit_entries(map);
 	if (error) {
 		jit_map_free(map);
 		return error;
 	}
+	qsort(map->entries, map->n, sizeof(*map->entries), compare_jit_entries);
 	*ret = map;
 	return 0;
 }
@@ -178,27 +173,58 @@ void jit_map_free(struct jit_map *map)
 	free(map);
 }
 
-const char *jit_map_find(const struct jit_map *map, uint64_t address, size_t *ret_length)
+/* How many entries are at or before an address and, of those that begin there, not from a later time. */
+static size_t count_jit_entries(const struct jit_map *map, uint64_t address, uint64_t at_ns)
 {
-	const struct entry *found = NULL;
-	size_t low = 0, high = map->n, i;
+	size_t low = 0, high = map->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const struct jit_entry *e = &map->entries[middle];
 
-		if (map->entries[middle].start <= address)
+		if (e->start < address || (e->start == address && e->from_ns <= at_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (i = 0; i < MAX_OVERLAP && i < low; i++) {
-		const struct entry *e = &map->entries[low - 1 - i];
+	return low;
+}
 
-		if (address < e->end && (!found || e->order > found->order))
+static bool jit_entry_is_later(const struct jit_entry *e, const struct jit_entry *than)
+{
+	return !than || e->from_ns > than->from_ns ||
+	       (e->from_ns == than->from_ns && e->order > than->order);
+}
+
+/* What was at an address at a time. */
+static const struct jit_entry *find_jit_entry(const struct jit_map *map, uint64_t address,
+					      uint64_t at_ns)
+{
+	size_t left = count_jit_entries(map, address, at_ns);
+	const struct jit_entry *found = NULL;
+
+	for (unsigned i = 0; i < MAX_OVERLAP && left; i++) {
+		const struct jit_entry *e = &map->entries[left - 1];
+
+		if (e->from_ns > at_ns) {
+			left = count_jit_entries(map, e->start, at_ns);
+			continue;
+		}
+		if (address < e->end && jit_entry_is_later(e, found))
 			found = e;
+		left--;
 	}
-	if (!found)
-		return NULL;
-	*ret_length = strlen(map->text + found->name);
-	return map->text + found->name;
+	return found;
+}
+
+const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t since_ns,
+			 uint64_t until_ns)
+{
+	const struct jit_entry *first = find_jit_entry(map, address, since_ns);
+	const struct jit_entry *last = find_jit_entry(map, address, until_ns);
+
+	/* If it was replaced meanwhile, what was there for the longer part. */
+	if (first && last != first && until_ns - last->from_ns < last->from_ns - since_ns)
+		last = first;
+	return last ? map->text + last->name : NULL;
 }

@@ -120,9 +120,11 @@ int jit_map_read(int fd, uid_t owner, struct jit_map **ret);
 void jit_map_free(struct jit_map *map);
 
 /*
- * When code was generated twice at the same address, the later line counts. The result is not
- * NUL-terminated: it has *ret_length bytes as in the file. NULL: not known.
+ * The name of what was at an address during a time (CLOCK_MONOTONIC; 0 to UINT64_MAX: not known). When code was generated
+ * twice at the same address, the later one counts, in a file with times until then the earlier one; when that was within
+ * the time, the one that was there for longer. NULL: not known. Valid until the map is freed.
  */
-const char *jit_map_find(const struct jit_map *map, uint64_t address, size_t *ret_length);
+const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t since_ns,
+			 uint64_t until_ns);
 
 #endif

@@ -70,13 +70,15 @@ static void rescan_code(struct capture *c, struct stack_process *p)
 	p->next_scan_ns = monotonic_now() + p->wait_ns;
 }
 
-static const struct code_frame *new_code_frame(struct stacks *s, const struct code *code,
-					       uint64_t address)
+static const struct code_frame *new_code_frame(struct stacks *s, const struct stack_process *p,
+					       const struct code *code, uint64_t address)
 {
 	uint64_t offset;
 
 	if (!code || !code->mapping)
 		return callstacks_frame(s->store, NULL, address, NULL);
+	if (code->mapping->kind == CODE_JIT && p->has_jit_dump)
+		address = jit_slot_address(s, address, p->at_ns);
 	if (code->mapping->kind == CODE_JIT)
 		return callstacks_frame(s->store, code->mapping, address, NULL);
 	offset = address - code->start + code->offset;
@@ -89,6 +91,7 @@ static const struct code_frame *get_code_frame(struct capture *c, struct stack_p
 					       uint64_t address)
 {
 	unsigned place = (address ^ address >> 12) & (RECENT_CODE - 1);
+	const struct code_frame *frame;
 	const struct code *code;
 
 	if (p->recent[place].address == address && address)
@@ -100,10 +103,14 @@ static const struct code_frame *get_code_frame(struct capture *c, struct stack_p
 	}
 	/* Not cached, since the next scan may find the address. A loop has few addresses. */
 	if (!code)
-		return new_code_frame(c->stacks, code, address);
+		return new_code_frame(c->stacks, p, code, address);
+	frame = new_code_frame(c->stacks, p, code, address);
+	/* At another time this is another frame. */
+	if (p->has_jit_dump && frame->mapping && frame->mapping->kind == CODE_JIT)
+		return frame;
 	p->recent[place].address = address;
-	p->recent[place].frame = new_code_frame(c->stacks, code, address);
-	return p->recent[place].frame;
+	p->recent[place].frame = frame;
+	return frame;
 }
 
 /* --- Python frames among the others ---------------------------------------------------------------- */
@@ -197,6 +204,8 @@ const struct callstack *stacks_push(struct capture *c, uint32_t pid,
 	const struct callstack *pushed = NULL;
 	unsigned n = stack->n;
 
+	if (p)
+		p->at_ns = stack->at_ns;
 	if (p && p->python && stack->n_python)
 		return push_mixed_frames(c, p, stack);
 	while (p && n--)
@@ -257,6 +266,7 @@ bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
 		.is_whole = STACK_END(r->head.types) == STACK_WHOLE,
 		.python = (const uint64_t *)r->addresses + kernel + n,
 		.n_python = n_python,
+		.at_ns = r->head.ts,
 	};
 	return true;
 }
@@ -291,6 +301,8 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 	if (!stacks_parse(stack, size, kernel, &program))
 		return false;
 	s->cut += kernel == STACK_FRAMES;
+	if (r->kind == RECORD_BLOCKED)
+		program.at_ns -= (uint64_t)(uint32_t)r->name << 32 | r->site;
 	stacks_set_end(e, r->types);
 	leave_out_hold_frame(c, r->tgid, &program);
 	e->callstack = stacks_push(c, r->tgid, &program);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by stacks.c, frames.c, kernel_frames.c, names.c and marks.c. */
+/* Shared by stacks.c, frames.c, jit_slots.c, kernel_frames.c, names.c and marks.c. */
 #ifndef PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 #define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 
@@ -8,7 +8,8 @@
 #include "bpf/stacks/python_maps.h"
 #include "bpf/stacks/unwind_maps.h"
 
-#define MAX_JITS 256 /* processes with JIT code that write a perf map */
+#define MAX_JITS  256 /* processes with JIT code that write a perf map */
+#define JIT_SLOTS 4096
 
 #define RECENT_KERNEL 4096 /* addresses of the kernel; a power of two */
 #define RECENT_CODE   1024 /* cached frames for each process; a power of two */
@@ -35,6 +36,8 @@ struct stack_process {
 	unsigned n, capacity;
 	uint64_t next_scan_ns, wait_ns; /* next scan not before; current wait */
 	bool changed;			/* the last scan found a change */
+	bool has_jit_dump;		/* which says when code was generated */
+	uint64_t at_ns;			/* when the stack was that is decoded */
 	struct python_process *python;	/* NULL: no interpreter, or not a supported one */
 	struct {
 		uint64_t address; /* 0: none */
@@ -51,6 +54,21 @@ struct jit_process {
 	uid_t owner;
 	int fd;	     /* of its perf map; -1: not opened */
 	int dump_fd; /* of its jitdump file; -1: none */
+};
+
+/*
+ * Code of a process that says when it was generated may be replaced by other code at the same address, and the file that
+ * says it is written late. So a frame of such code is another one in each slot of time, whose number is in the upper bits
+ * of its address, and gets its name at the end (jit_slots.c).
+ */
+struct jit_slots {
+	struct {
+		uint64_t since_ns, until_ns, last_ns; /* last: that was seen */
+	} slot[JIT_SLOTS];			      /* number 0 is any time */
+	unsigned n;
+	uint64_t length_ns; /* of a new one */
+	unsigned of_length; /* so many slots are so long */
+	uint32_t frames;    /* in the store when they became so long */
 };
 
 struct stacks {
@@ -91,11 +109,12 @@ struct stacks {
 	uint32_t named_to;				/* frames up to this id have been named */
 	uint64_t frames, named;
 	uint64_t early_ns;
+	struct jit_slots jit_slots;
 	struct jit_process jits[MAX_JITS];
 	unsigned n_jits;
 	struct jit_map *jit_map; /* the last one that was read; NULL: it could not be */
 	const struct code_mapping *jit_mapping; /* whose it is */
-	uint64_t jit_again_ns;			/* while recording, it is not read again before */
+	uint64_t jit_read_ns, jit_again_ns; /* while recording: when it was, and not again before */
 };
 
 /* A program's part of a record: addresses and Python frames (bpf/stacks/python_maps.h), innermost first. */
@@ -110,6 +129,7 @@ struct program_stack {
 	bool is_whole;
 	const uint64_t *python; /* two words for each */
 	unsigned n_python;
+	uint64_t at_ns;
 };
 
 const struct callstack *stacks_push(struct capture *c, uint32_t pid,
@@ -132,6 +152,10 @@ void stacks_open_kernel(struct stacks *s);
 bool stacks_read_kernel(struct capture *c);
 void stacks_names_free(struct stacks *s);
 void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
-void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p);
+/* jit_slots.c: a frame's address in generated code that may be replaced, and the address again with the time of its slot. */
+uint64_t jit_slot_address(struct stacks *s, uint64_t address, uint64_t at_ns);
+uint64_t jit_slot_of(const struct stacks *s, uint64_t slotted, uint64_t *ret_first_ns,
+		     uint64_t *ret_last_ns);
+void stacks_find_jit_dump(struct stacks *s, struct stack_process *p);
 
 #endif

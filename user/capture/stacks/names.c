@@ -100,7 +100,7 @@ void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32
 /*
  * A process that writes a jitdump file maps its beginning as code, so that tracers find the file, wherever it is.
  */
-void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p)
+void stacks_find_jit_dump(struct stacks *s, struct stack_process *p)
 {
 	struct jit_process *j = NULL;
 
@@ -108,12 +108,14 @@ void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p)
 		if (s->jits[i].pid == p->pid && s->jits[i].dump_fd < 0)
 			j = &s->jits[i];
 	}
-	for (unsigned i = 0; j && i < p->n; i++) {
+	for (unsigned i = 0; j && i < p->n && j->dump_fd < 0; i++) {
 		const struct code *code = &p->code[i];
 		const char *path = code->mapping ? code->mapping->path->text : "";
 
-		if (code->file && strstr(path, "/jit-") && strstr(path, ".dump"))
-			j->dump_fd = fcntl(code->file->fd, F_DUPFD_CLOEXEC, 0);
+		if (!code->file || !strstr(path, "/jit-") || !strstr(path, ".dump"))
+			continue;
+		j->dump_fd = fcntl(code->file->fd, F_DUPFD_CLOEXEC, 0);
+		p->has_jit_dump = true;
 	}
 }
 
@@ -223,30 +225,39 @@ static unsigned name_kernel_frame(struct naming *n, uint64_t address, struct cod
 	return 1;
 }
 
-static const char *find_jit_name(const struct naming *n, uint64_t address, size_t *ret_length)
+static const char *find_jit_name(const struct naming *n, const struct code_frame *frame)
 {
 	const struct stacks *s = n->c->stacks;
+	uint64_t address, first_ns, last_ns;
 
 	if (s->jit_mapping != n->mapping || !s->jit_map)
 		return NULL;
-	return jit_map_find(s->jit_map, address, ret_length);
+	address = jit_slot_of(s, frame->rel_pc, &first_ns, &last_ns);
+	return jit_map_find(s->jit_map, address, first_ns, last_ns);
 }
 
-/* While recording, the map that was read last may lack new code. */
-static unsigned name_jit_frame(struct naming *n, uint64_t address, struct code_line *line)
+/*
+ * While recording, the map that was read last may lack new code, also where it has older code that was at the same
+ * address.
+ */
+static unsigned name_jit_frame(struct naming *n, const struct code_frame *frame,
+			       struct code_line *line)
 {
 	struct stacks *s = n->c->stacks;
-	size_t length = 0;
-	const char *name = find_jit_name(n, address, &length);
+	const char *name = find_jit_name(n, frame);
+	uint64_t first_ns, last_ns;
 
-	if (!name && n->is_early && clock_ns(CLOCK_MONOTONIC) >= s->jit_again_ns) {
+	jit_slot_of(s, frame->rel_pc, &first_ns, &last_ns);
+	if ((!name || first_ns > s->jit_read_ns) && n->is_early &&
+	    clock_ns(CLOCK_MONOTONIC) >= s->jit_again_ns) {
 		read_jit_map(s, n->mapping);
-		s->jit_again_ns = clock_ns(CLOCK_MONOTONIC) + JIT_AGAIN_NS;
-		name = find_jit_name(n, address, &length);
+		s->jit_read_ns = clock_ns(CLOCK_MONOTONIC);
+		s->jit_again_ns = s->jit_read_ns + JIT_AGAIN_NS;
+		name = find_jit_name(n, frame);
 	}
 	if (!name)
 		return 0;
-	line->function = names_intern(n->c->options.names, name, length, MAX_FUNCTION);
+	line->function = names_intern(n->c->options.names, name, strlen(name), MAX_FUNCTION);
 	return 1;
 }
 
@@ -273,7 +284,7 @@ static void name_frame(struct naming *n, const struct code_frame *frame)
 	if (frame->mapping->kind == CODE_KERNEL)
 		found = name_kernel_frame(n, frame->rel_pc, lines);
 	else if (frame->mapping->kind == CODE_JIT)
-		found = name_jit_frame(n, frame->rel_pc, lines);
+		found = name_jit_frame(n, frame, lines);
 	else if (s->symbols && fd >= 0)
 		found = symbols_resolve(s->symbols, frame->mapping, fd, frame->rel_pc, lines,
 					CALLSTACKS_MAX_LINES);

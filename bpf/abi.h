@@ -21,6 +21,7 @@
 #define META_HAS_STRINGS   (1ull << 33)
 #define META_IN_REGISTERS  (1ull << 34) /* the values are in registers and not in an array */
 #define META_CATEGORIES	   (1ull << 35)
+#define META_OWNED	   (1ull << 36)		  /* all strings are in live objects */
 #define META_OBJECT(meta)  ((__u8)((meta) >> 40)) /* bits 0-3 scope, 4-7 class of the object */
 #define META_CLASS(class)  ((__u64)(class) << 44)
 #define META_NOT_IN(phase) (1ull << (47 + (phase))) /* not recorded in this phase, from 1 on */

@@ -59,6 +59,8 @@ enum record_kind {
 	RECORD_BATCH_UNUSED = 50, /* of headers before layout 3; not used */
 	/* not in notes: the steady nop of the stub of RECORD_BATCH_ON, for the semaphores of exact mode */
 	RECORD_EXACT_ON = 51,
+	RECORD_READ_STRINGS =
+		52, /* the semaphore by which marks in buffered mode let the kernel read strings */
 
 	RECORD_FORK = 64, /* a = tgid of the parent, b = tid of the parent, then comm */
 	RECORD_EXEC = 65, /* then comm */
@@ -299,7 +301,12 @@ enum batch_reason {
 	BATCH_EXIT = 3,	 /* the thread exits or executes another program */
 	/* sent by the program again: the memory is about to be unmapped; any thread may send it */
 	BATCH_UNLOADED = 4,
+	/* as BATCH_ALONE, but the kernel reads the strings; the record is one of BATCH_ALONE */
+	BATCH_STRINGS = 5,
 };
+
+/* In the flags of the head of a record of BATCH_ALONE. */
+#define BATCH_STRINGS_READ 1
 
 struct record_batch {
 	struct record head;

@@ -628,6 +628,7 @@ typedef struct prof_arg {
  *		   bit 35	PROF_META_HAS_CATEGORIES: `b` is a const char *, the categories of the
  *				mark besides its domain, separated by commas; it is a constant if
  *				the name is one. Never with bit 34
+ *		   bit 36	PROF_META_OWNED: all strings among the values are in live objects of the program
  *		   bits 40-43	instants: their scope, PROF_SCOPE_THREAD and so on; treat an unknown
  *				one as the thread
  *		   bits 44-47	the kind of object: 0 none, 1 marker, 2 task, 3 frame, 4 event,
@@ -694,7 +695,7 @@ typedef struct prof_arg {
  * readings are repeated with every sixteenth slice.
  *
  * Kinds from 32 on belong to the control site, which is not a domain: its name is empty, its id is
- * prof_control, and it has its own semaphore. Kinds 48 and 49 are described at "Buffers".
+ * prof_control, and it has its own semaphore. Kinds 48, 49 and 52 are described at "Buffers".
  *
  * Probe sites. A stub has two places for a probe. The breakpoint nop is a one-byte nop on x86-64, and any
  * nop on arm64. On x86-64 the optimised nop follows it, a ten-byte nop: kernels that optimise a uprobe on
@@ -725,8 +726,8 @@ typedef struct prof_arg {
  *	u16	kind
  *	u8	offset of the breakpoint nop in the stub
  *	u8	offset of the optimised nop in the stub, 255 if there is none
- *	u32	flags: bit 0 the markers support batch mode; bit 1 there is a steady nop; others 0, ignore
- *		them
+ *	u32	flags: bit 0 the markers support batch mode; bit 1 there is a steady nop; bit 2, of kind 48,
+ *		there is a stub of kind 52; others 0, ignore them
  *	...	name of the domain, with a NUL; later versions may append fields
  *
  * Link-time optimisation may write a note twice: count a probe site once for each offset in the file.
@@ -751,8 +752,18 @@ typedef struct prof_arg {
  *	   exist: read the complete events. When a program ends there may be some of these as well, and
  *	   their threads continue to use them
  *
+ *	5  as 2, but the values of the event that are strings are their addresses, and their bytes are missing.
+ *	   meta says where they belong: in its low half which word of the event has the first value, in its high
+ *	   half at which byte of the event the strings begin. `values` is the address of the stub
+ *
  * The probe must have copied the buffer when it returns. Kind 49 is never called: a probe there increments
  * `batch` of its domain.
+ *
+ * Strings. In a buffer, the thread itself copies the strings among the values, so an invalid pointer would end the
+ * program, which a probe only finds unreadable. Kind 52 is never called either: a probe there increments the upper half
+ * of the semaphore of the control site. While that is on, a thread reads only strings that it can read for certain:
+ * those with bit 36 of meta, and those in the segments of the file itself, such as literals. It sends a mark with any
+ * other one alone, with 5, and the probe reads the strings.
  *
  * The buffers are in the file itself, at prof_batches, in zero pages that are not touched before. So no
  * marker needs a system call to get a buffer, which seccomp(2) might forbid. The first 128 words contain
@@ -826,6 +837,7 @@ typedef struct prof_arg {
 #define PROF_META_HAS_STRINGS (UINT64_C(1) << 33)
 #define PROF_META_IN_REGISTERS (UINT64_C(1) << 34)
 #define PROF_META_HAS_CATEGORIES (UINT64_C(1) << 35)
+#define PROF_META_OWNED (UINT64_C(1) << 36)
 #define PROF_META_SCOPE(scope) ((PROF_IMPL_U64(scope) & 15) << 40)
 #define PROF_META_OBJECT(object) (UINT64_C(object) << 44)
 #define PROF_META_NOT_ON(actions) (PROF_IMPL_U64(actions) << 48)
@@ -1221,11 +1233,21 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 #define PROF_IMPL_BATCH_VERSION 4
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
-		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_NOPS)	\
+		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush",		\
+				   PROF_IMPL_ASM_WANTS("prof_read_strings_prof_control") PROF_IMPL_ASM_NOPS)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_flush_prof_control", "48", "prof_control", "",	\
-					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "0", "\"\"")	\
+					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "4", "\"\"")	\
 		".8byte prof_batches - .\n"					\
 		".4byte " PROF_IMPL_QUOTE(PROF_IMPL_BATCH_VERSION) "\n"	\
+		PROF_IMPL_ASM_NOTE_END						\
+		".endif\n");
+
+/* Never called: a probe there increments the upper half of the control site's semaphore. */
+#define PROF_IMPL_DEFINE_READ_STRINGS						\
+	__asm__(".ifndef prof_read_strings_prof_control\n"			\
+		PROF_IMPL_ASM_STUB("prof_read_strings_prof_control", "read_strings", PROF_IMPL_ASM_NOPS)	\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_read_strings_prof_control", "52", "prof_control", " + 2",	\
+					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "0", "\"\"")	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
@@ -1320,6 +1342,7 @@ enum {
 	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
 	PROF_IMPL_BATCH_NEW = 1,
 	PROF_IMPL_BATCH_ALONE = 2,
+	PROF_IMPL_BATCH_STRINGS = 5,
 	PROF_IMPL_BATCH_UNLOADED = 4,
 	PROF_IMPL_BATCH_STUCK = 64, /* marks past a batch that never gets complete */
 	PROF_IMPL_NAME_KEPT = 128,  /* bytes */
@@ -1602,6 +1625,7 @@ struct prof_impl_event {
 	const char *strings[6];
 	uint32_t n, bytes, words;
 	uint32_t before; /* where the event is in the buffer that has the name; 0: this one has it */
+	uint32_t reads;	 /* whether this thread reads the strings */
 };
 
 /* What is kept of a string: its length, and whether this is all of it. */
@@ -1664,7 +1688,7 @@ PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t b, u
 	}
 	for (i = 0; i < e->n; i++) {
 		e->strings[i] = PROF_IMPL_NULL;
-		if ((e->meta >> (8 + 4 * i) & 15) != PROF_VALUE_STRING)
+		if ((e->meta >> (8 + 4 * i) & 15) != PROF_VALUE_STRING || !e->reads)
 			continue;
 		e->strings[i] = PROF_IMPL_AT(const char, e->values[i]);
 		e->values[i] = prof_impl_kept(e->strings[i], PROF_IMPL_STRING_KEPT, &e->bytes);
@@ -1859,6 +1883,15 @@ unknown:
 }
 #endif
 
+/* The strings among the values of an event alone are in the program. */
+PROF_IMPL_INLINE void prof_impl_batch_send_strings(const struct prof_batch *batch, const struct prof_impl_event *e)
+{
+	const uint64_t first = 4u + (e->a ? 1u : 0u) + (e->b ? 1u : 0u) + (prof_impl_has_name(e) ? 1u : 0u);
+
+	prof_flush_in_prof_control(PROF_IMPL_NULL, first | ((first + e->n) * 8 + e->bytes) << 32,
+				   PROF_IMPL_ADDRESS(batch), PROF_IMPL_BATCH_STRINGS, PROF_IMPL_NULL, e->stub);
+}
+
 /* Sends one event without the buffer, in a buffer of its own on the stack; this enters the kernel. */
 PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 {
@@ -1877,7 +1910,82 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 	prof_impl_write(e, words, 0);
 	/* Or else the kernel's: who has no batch may not even be allowed to read the counter. */
 	words[0] = *prof_impl_batch() ? prof_impl_time() : 0;
-	prof_impl_batch_send(batch, PROF_IMPL_BATCH_ALONE);
+	if (e->reads)
+		prof_impl_batch_send(batch, PROF_IMPL_BATCH_ALONE);
+	else
+		prof_impl_batch_send_strings(batch, e);
+}
+
+/*
+ * Whether a string is in a segment of the file that this code is in, all of what is recorded of it. Such memory stays
+ * mapped for as long as the code does.
+ */
+struct prof_impl_segment {
+	uint32_t type, flags;
+	uint64_t offset, address, physical, file_size, size, align;
+};
+struct prof_impl_image {
+	uint8_t ident[16];
+	uint16_t type, machine;
+	uint32_t version;
+	uint64_t entry, segments, sections;
+	uint32_t flags;
+	uint16_t size, segment_size, n_segments;
+};
+/* Linkers that keep the head of the file out of its segments do not define it. */
+PROF_IMPL_C const struct prof_impl_image prof_impl_own_image __asm__("__ehdr_start")
+	__attribute__((weak, visibility("hidden")));
+
+PROF_IMPL_INLINE int prof_impl_in_segment(const struct prof_impl_segment *segment, uint64_t s)
+{
+	const uint64_t end = (segment->address + segment->size + 4095) & ~UINT64_C(4095);
+
+	return segment->type == 1 && (segment->flags & 4) && s >= segment->address &&
+	       s + PROF_IMPL_STRING_KEPT + 1 <= end;
+}
+
+PROF_IMPL_INLINE int prof_impl_is_own(uint64_t s)
+{
+	const uint64_t image = PROF_IMPL_ADDRESS(&prof_impl_own_image);
+	const struct prof_impl_segment *segments;
+	uint32_t i, n;
+
+	if (!image || prof_impl_own_image.segment_size != sizeof(*segments))
+		return 0;
+	segments = PROF_IMPL_AT(const struct prof_impl_segment, image + prof_impl_own_image.segments);
+	n = prof_impl_own_image.n_segments;
+	/* Addresses are counted from where the head was to be, in the first segment. */
+	for (i = 0; i < n && segments[i].type != 1; i++)
+		;
+	if (i == n || segments[i].offset)
+		return 0;
+	s -= image - segments[i].address;
+	for (; i < n; i++) {
+		if (prof_impl_in_segment(&segments[i], s))
+			return 1;
+	}
+	return 0;
+}
+
+/* Whether this thread may read all strings among the values: section 4, "Strings". */
+PROF_IMPL_INLINE int prof_impl_reads_strings(uint64_t meta, uint64_t b, uint64_t values)
+{
+	const uint32_t n = PROF_IMPL_U32(meta & 15);
+	uint32_t i;
+
+	if (!(meta & PROF_META_HAS_STRINGS) || (meta & PROF_META_OWNED) ||
+	    !(prof_domain_in_prof_control.on >> 16))
+		return 1;
+	for (i = 0; i < n && i < 6; i++) {
+		const uint64_t value = !(meta & PROF_META_IN_REGISTERS) ?
+					       PROF_IMPL_AT(const uint64_t, values)[i] :
+				       i ? values :
+					   b;
+
+		if ((meta >> (8 + 4 * i) & 15) == PROF_VALUE_STRING && value && !prof_impl_is_own(value))
+			return 0;
+	}
+	return 1;
 }
 
 /*
@@ -1910,12 +2018,14 @@ PROF_IMPL_ONCE("put_any") void prof_impl_put_any(const char *name, uint64_t meta
 	e.a = a;
 	e.keys = keys;
 	e.stub = stub;
-	if (listed && batch && prof_impl_batch_has_names(batch))
+	e.reads = PROF_IMPL_U32(prof_impl_reads_strings(meta, b, values));
+	if (e.reads && listed && batch && prof_impl_batch_has_names(batch))
 		to = prof_impl_reserve_named(&e, b, values, batch);
 	if (!to) {
 		e.before = 0;
 		prof_impl_measure(&e, b, values);
-		to = prof_impl_batch_reserve(e.words * 8, &batch);
+		if (e.reads)
+			to = prof_impl_batch_reserve(e.words * 8, &batch);
 		if (!to) {
 			prof_impl_send_alone(&e);
 			return;
@@ -2054,6 +2164,7 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 	PROF_IMPL_DEFINE_SEMAPHORE(prof_control)
 	PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_CONTROL_STUB, prof_control, "\"\"")
 	PROF_IMPL_DEFINE_FLUSH
+	PROF_IMPL_DEFINE_READ_STRINGS
 	/* By this systemtap's tools learn how far the file was moved after its notes were written. */
 	__asm__(".ifndef _.stapsdt.base\n"
 		".pushsection .stapsdt.base, \"aG\", %progbits, .stapsdt.base, comdat\n"
@@ -2309,6 +2420,9 @@ PROF_IMPL_UNCALLED void prof_impl_shared_made(prof_impl_uncalled_t *nobody)
  * PROF_IMPL_VALUE(v) evaluates v once and yields its type and its 64 bits; PROF_IMPL_NUMBER does so for
  * numbers only. Types that a marker cannot carry are not listed, and therefore do not compile.
  */
+/* In a type: the string is in a live object, such as a std::string. */
+#define PROF_IMPL_OWNED 16
+
 struct prof_impl_value {
 	uint64_t type;
 	uint64_t bits;
@@ -2418,12 +2532,13 @@ struct view_copy {
 
 	operator prof_impl_value() const
 	{
-		return prof_impl_value{ PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(bytes) };
+		return prof_impl_value{ PROF_VALUE_STRING | PROF_IMPL_OWNED,
+					reinterpret_cast<uintptr_t>(bytes) };
 	}
 };
 template <class T> PROF_IMPL_INLINE auto text(const T &v, int) -> decltype(v.c_str(), prof_impl_value())
 {
-	return prof_impl_value{ PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(v.c_str()) };
+	return prof_impl_value{ PROF_VALUE_STRING | PROF_IMPL_OWNED, reinterpret_cast<uintptr_t>(v.c_str()) };
 }
 template <class T> PROF_IMPL_INLINE view_copy text(const T &v, long)
 {
@@ -2708,12 +2823,16 @@ template <int N> struct call {
 	{
 		const prof_impl_value given[] = { v... };
 		uint64_t values[static_cast<size_t>(N < 2 ? 2 : N)] = {};
-		uint64_t meta = more | N;
+		uint64_t meta = more | N | PROF_META_OWNED;
 
 		for (int i = 0; i < N; i++) {
 			values[i] = given[i].bits;
-			meta |= prof_impl_meta(i, given[i].type);
+			meta |= prof_impl_meta(i, given[i].type & 15);
+			if (given[i].type == PROF_VALUE_STRING)
+				meta &= ~PROF_META_OWNED;
 		}
+		if (!(meta & PROF_META_HAS_STRINGS))
+			meta &= ~PROF_META_OWNED;
 		if (N <= 2)
 			stub(name, meta | PROF_META_IN_REGISTERS, a, values[0], keys, values[1]);
 		else
@@ -4100,12 +4219,14 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 
 	while (PROF_IMPL_U64(count) < n)
 		count++;
-	meta |= 2 * n;
+	meta |= 2 * n | (n ? PROF_META_OWNED : 0);
 	for (i = 0; i < count; i++) {
 		const char *key = args[i].key && *args[i].key ? args[i].key : "(none)";
 
 		if (i < unnamed)
 			key = "";
+		if ((args[i].type & (15 | PROF_IMPL_OWNED)) == PROF_VALUE_STRING)
+			meta &= ~PROF_META_OWNED;
 
 		values[2 * i] = PROF_IMPL_ADDRESS(exact ? prof_impl_name(key) : key);
 		values[2 * i + 1] = args[i].bits;

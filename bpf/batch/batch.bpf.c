@@ -59,6 +59,14 @@ int flush(struct pt_regs *ctx)
 	if (!st)
 		return 0;
 	stay_on_thread_stack(ctx);
+	if (reason == BATCH_STRINGS) {
+		struct batch_strings strings = { .address = address,
+						 .where = ARG(ctx, 2),
+						 .stub = ARG(ctx, 6) };
+
+		batch_send_strings(st, owner.pid_tgid, (__u32)bpf_get_attach_cookie(ctx), &strings);
+		return 0;
+	}
 	if (reason > BATCH_ALONE)
 		return 0;
 	/*

@@ -144,6 +144,95 @@ static __always_inline void batch_account_missed(struct thread_state *st, __u64 
 	}
 }
 
+/* An event alone whose strings are still in the program: include/proftrace.h, section 4, reason 5. */
+struct batch_strings {
+	__u64 address; /* of the batch */
+	__u64 where;   /* the word of the first value; above it the byte where the strings begin */
+	__u64 stub;
+};
+
+#define STRINGS_EVENT \
+	512 /* bytes of the event without its strings: at most 12 words, a name and categories */
+#define STRINGS_SPACE (STRINGS_EVENT + MAX_ARGS * MAX_STRING + 8)
+
+/* Reads one string to `at` in the record. Returns its value in the event. */
+static __always_inline __u64 batch_read_string(struct record_batch *r, __u32 at, __u64 from,
+					       __u64 stub)
+{
+	__u64 far = from - stub + 0x80000000;
+	long n;
+
+	if (!from)
+		return STRING_NULL;
+	if (at > STRINGS_SPACE - MAX_STRING - 2)
+		return STRING_UNREADABLE | (__u32)NAME_FAR;
+	barrier_var(at);
+	if (at > STRINGS_SPACE - MAX_STRING - 2)
+		return STRING_UNREADABLE | (__u32)NAME_FAR;
+	/* A NUL, and one byte that tells a longer string. */
+	n = bpf_probe_read_user_str((char *)(r + 1) + at, MAX_STRING + 2, (void *)from);
+	/* As in copy_user_string() of marks/mark_records.h. */
+	if (n < 0)
+		return STRING_UNREADABLE | (far >> 32 ? (__u32)NAME_FAR : (__u32)(from - stub));
+	if (n > MAX_STRING + 1)
+		return STRING_CUT | MAX_STRING;
+	return n > 0 ? n - 1 : 0;
+}
+
+/* Puts the strings behind the event, whose size is set accordingly. */
+static __always_inline void batch_append_strings(struct record_batch *r,
+						 const struct batch_strings *s)
+{
+	__u64 *words = (__u64 *)(r + 1), value, types = words[BATCH_EVENT_HEAD - 1];
+	__u32 first = s->where & 15, end = s->where >> 32 & (STRINGS_EVENT - 1), i;
+
+	for (i = 0; i < MAX_ARGS; i++) {
+		if (i >= META_ARGS(types))
+			break;
+		if (META_TYPE(types, i) != VALUE_STRING)
+			continue;
+		value = batch_read_string(r, end, words[(first + i) & 31], s->stub);
+		words[(first + i) & 31] = value;
+		if (!(value & (STRING_NULL | STRING_UNREADABLE)))
+			end += (__u32)value & 511;
+	}
+	end = (end + 7) / 8;
+	words[BATCH_EVENT_HEAD - 1] = (types & ~(0xffull << 56)) | (__u64)end << 56;
+	r->batch.complete = 1 << 16 | end;
+	r->batch.used = sizeof(r->batch) + end * 8;
+}
+
+static __always_inline bool batch_output_strings(const struct thread_state *st, __u64 pid_tgid,
+						 __u32 site, const struct batch_strings *s)
+{
+	struct record_batch *r = record_reserve(sizeof(*r) + STRINGS_SPACE);
+	__u32 bytes = st->batch.used - sizeof(st->batch);
+
+	if (!r)
+		return false;
+	init_record_head(&r->head, RECORD_BATCH, pid_tgid >> 32, (__u32)pid_tgid);
+	r->head.site = site;
+	r->head.types = st->lost_alone;
+	r->head.flags = BATCH_STRINGS_READ;
+	r->ops.a = s->address;
+	r->ops.b = BATCH_ALONE;
+	r->from = r->from_events = 0;
+	r->batch = st->batch;
+	if (bytes > STRINGS_EVENT)
+		bytes = STRINGS_EVENT;
+	barrier_var(bytes);
+	if (bytes > STRINGS_EVENT)
+		bytes = STRINGS_EVENT;
+	if (bpf_probe_read_user(r + 1, bytes, (void *)(s->address + sizeof(r->batch)))) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return false;
+	}
+	batch_append_strings(r, s);
+	bpf_ringbuf_submit(r, wakeup_due());
+	return true;
+}
+
 /* Sends that many bytes of events, in the smallest record that is large enough. */
 static __always_inline bool batch_send_fitting(const struct thread_state *st, __u64 pid_tgid,
 					       __u64 address, __u32 site, __u64 reason, __u32 bytes)
@@ -283,6 +372,25 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	if (sent)
 		st->lost_alone = 0;
 	batch_account(st, address, reason, sent);
+	return 0;
+}
+
+/* A global function, so that the verifier checks it only once. */
+__noinline int batch_send_strings(struct thread_state *st, __u64 pid_tgid, __u32 site,
+				  struct batch_strings *s)
+{
+	bool sent;
+
+	if (!st || !s)
+		return 0;
+	if (!batch_read_head(st, s->address)) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return 0;
+	}
+	sent = batch_output_strings(st, pid_tgid, site, s);
+	if (sent)
+		st->lost_alone = 0;
+	batch_account(st, s->address, BATCH_ALONE, sent);
 	return 0;
 }
 

@@ -39,6 +39,23 @@ fi
 whole command
 equal "a command begins in buffered mode, and goes over to exact mode" "$(said "$tmp/command.out" changes)" 2
 
+# Strings that the program cannot read, or might not: in buffered mode it must not read them itself.
+for mode in exact auto; do
+	"$proftrace" -q --mode $mode -o "$tmp/$mode" --summary-json "$tmp/$mode.s" -- "$programs/borrowed_strings" 300 \
+		</dev/null >"$tmp/$mode.out"
+	equal "$mode, invalid strings: exit status" $? 0
+	check_account "$mode, invalid strings" "$tmp/$mode.s"
+	equal "$mode, invalid strings: every mark" "$(field "$tmp/$mode.s" marked)" "$(said "$tmp/$mode.out" marks)"
+	equal "$mode, invalid strings: those that cannot be read" "$(field "$tmp/$mode.s" unreadable_args)" \
+		"$(said "$tmp/$mode.out" unreadable)"
+	check_agree "$mode, invalid strings" "$tmp/$mode"
+	"$canon" "$tmp/$mode.pftrace" | sed -n '/ \(BEGIN\|END\|INSTANT\) /s/ task_clock=.*//; s/^[0-9]* [0-9]* \([A-Z]*\) [0-9]*/\1/p' \
+		>"$tmp/$mode.strings"
+done
+equal "they are in buffered mode" "$(sed -n 's/.*"strings_read": \([0-9]*\).*/\1/p' "$tmp/auto.s")" 2700
+equal "lines with strings" "$(grep -c '=s:' "$tmp/exact.strings")" 3300
+check "both modes record the same strings" cmp "$tmp/exact.strings" "$tmp/auto.strings"
+
 # A process that runs begins in exact mode. Its domain goes over and comes back, two times.
 recorded() { # NAME PROGRAM ARGS...
 	name=$1

@@ -18,6 +18,8 @@ enum {
 	MARKER_NOTE_NO_SITE = 0xff, /* in optimised_nop */
 	MARKER_NOTE_STEADY =
 		2, /* in flags: there is a steady nop (include/proftrace.h, section 4) */
+	MARKER_NOTE_READ_STRINGS =
+		4, /* in flags of the flush site: there is a stub of RECORD_READ_STRINGS */
 };
 
 struct marker_note {

@@ -148,6 +148,9 @@ static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
 		if (!s->batches && s->kind < RECORD_FLUSH && site_is_chosen(c, s, which))
 			sites[n++] = make_broker_site(c, file->first_site + i);
 	}
+	/* Before anything is in buffered mode. */
+	if (which->control && !which->guard)
+		n += list_sites_of_kind(c, file, RECORD_READ_STRINGS, sites + n);
 	/* The semaphores that turn buffered mode on come last. */
 	if (which->control && !which->guard && c->options.batching && !file->changes)
 		n += list_sites_of_kind(c, file, RECORD_BATCH_ON, sites + n);

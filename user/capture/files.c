@@ -141,6 +141,7 @@ static int select_marker_sites(struct capture *c, struct file *file)
 			if ((m->kind == RECORD_BEGIN) != (pass == 1))
 				continue;
 			if (m->kind == RECORD_BATCH_UNUSED ||
+			    (m->kind == RECORD_READ_STRINGS && !file->changes) ||
 			    (m->kind >= RECORD_FLUSH && !file->flush_stub))
 				continue;
 			if (!control)
@@ -245,10 +246,15 @@ static void find_exec_functions(const struct capture *c, struct file *file)
 	}
 }
 
-/* Under --mode auto a file stays in exact mode if a stub has no steady nop, or if it does not support buffered mode. */
+/*
+ * Under --mode auto a file stays in exact mode if a stub has no steady nop, if its strings could not be read by the
+ * kernel, or if it does not support buffered mode. So does a static program: where it forbids itself the processor's
+ * counter is not known.
+ */
 static void choose_file_mode(struct capture *c, struct file *file, const char *path,
 			     const char **other)
 {
+	bool is_static;
 	unsigned i;
 
 	file->changes = !*other;
@@ -257,12 +263,20 @@ static void choose_file_mode(struct capture *c, struct file *file, const char *p
 
 		if (m->kind < RECORD_THREAD_NAME || m->kind == RECORD_BATCH_ON)
 			file->changes &= m->steady_offset != 0;
+		if (m->kind == RECORD_FLUSH)
+			file->changes &= (m->flags & MARKER_NOTE_READ_STRINGS) != 0;
 	}
-	if (file->changes)
+	is_static = file->changes && elf_file_is_static(file->elf);
+	if (file->changes && !is_static)
 		return;
 	if (!*other)
 		*other = "an older";
-	capture_log(c, 0, "'%s' stays in exact mode: built with %s proftrace.h", path, *other);
+	if (is_static)
+		capture_log(c, 0, "'%s' stays in exact mode: it is a static program", path);
+	else
+		capture_log(c, 0, "'%s' stays in exact mode: built with %s proftrace.h", path,
+			    *other);
+	file->changes = false;
 	c->n_exact_files++;
 	file->flush_stub = 0;
 	*other = NULL;

@@ -12,7 +12,7 @@
 
 #include <time.h>
 
-#include "capture/internal.h"
+#include "capture/batch/batch.h"
 #include "proftrace.skel.h"
 
 #define DRAIN_ROUNDS 64 /* in case the target never stops marking */
@@ -192,6 +192,11 @@ pid_t capture_counter_forbidden(const struct capture *c)
 unsigned capture_exact_files(const struct capture *c)
 {
 	return c->n_exact_files;
+}
+
+uint64_t capture_strings_read(const struct capture *c)
+{
+	return c->batches ? c->batches->strings : 0;
 }
 
 /* Ends the open slices of all domains with this number. */

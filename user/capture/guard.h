@@ -48,8 +48,13 @@ uint64_t capture_entry_ns(const struct capture *capture);
 void capture_change_mode(struct capture *capture, unsigned domain, bool buffered);
 /* The process that has forbidden itself the processor's counter; 0: none. Since then all domains are in exact mode. */
 pid_t capture_counter_forbidden(const struct capture *capture);
-/* Files that stay in exact mode under --mode auto, because of the header that they were compiled with. */
+/*
+ * Files that stay in exact mode under --mode auto, because of the header that they were compiled with, or because they
+ * are static programs.
+ */
 unsigned capture_exact_files(const struct capture *capture);
+/* Marks in buffered mode that the kernel was entered for, because their strings might have been unreadable. */
+uint64_t capture_strings_read(const struct capture *capture);
 /*
  * Detaches the domain's probes for good, so that its marks cost nothing any more, and ends its open
  * slices. All of its recorded marks have been emitted when this returns.

@@ -196,6 +196,7 @@ void modes_print(const struct recording *r, FILE *out)
 {
 	unsigned i, n = r->modes ? capture_exact_files(r->capture) : 0;
 	pid_t forbidden = r->modes ? capture_counter_forbidden(r->capture) : 0;
+	uint64_t strings = r->modes ? capture_strings_read(r->capture) : 0;
 
 	if (r->why_exact)
 		print_visible(out, "all domains were in exact mode: %s\n", r->why_exact);
@@ -221,8 +222,14 @@ void modes_print(const struct recording *r, FILE *out)
 			      (int)forbidden);
 	if (n)
 		print_visible(out,
-			      "%u file%s stayed in exact mode: compiled with another proftrace.h\n",
+			      "%u file%s stayed in exact mode: static, or compiled with another "
+			      "proftrace.h\n",
 			      n, n == 1 ? "" : "s");
+	if (strings)
+		print_visible(out,
+			      "%" PRIu64 " marks in buffered mode entered the kernel, which reads "
+			      "strings that the program might not be able to read\n",
+			      strings);
 }
 
 void modes_json(const struct recording *r, FILE *out)
@@ -237,9 +244,10 @@ void modes_json(const struct recording *r, FILE *out)
 		return;
 	fprintf(out,
 		"  \"modes\": {\"limit_percent\": %g, \"begins\": \"%s\", \"exact_files\": %u, "
-		"\"counter_forbidden_by\": %d, \"domains\": [",
+		"\"counter_forbidden_by\": %d, \"strings_read\": %" PRIu64 ", \"domains\": [",
 		modes_limit(r), r->modes->begin_buffered ? "batch" : "exact",
-		capture_exact_files(r->capture), (int)capture_counter_forbidden(r->capture));
+		capture_exact_files(r->capture), (int)capture_counter_forbidden(r->capture),
+		capture_strings_read(r->capture));
 	for (unsigned i = 1; i < GUARD_DOMAINS; i++) {
 		const struct domain_mode *m = &r->modes->domains[i];
 

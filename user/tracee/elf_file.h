@@ -25,6 +25,7 @@ enum {
 	ELF_MAX_SECTIONS = 65536,
 	ELF_MAX_NOTES = 4 << 20, /* bytes of notes read from one segment or section */
 	ELF_MAX_INTERP = 256,
+	ELF_MAX_DYNAMIC = 65536, /* bytes of a dynamic section that are searched */
 	ELF_MAX_BUILD_ID = 64,
 };
 
@@ -61,6 +62,9 @@ struct elf_file {
  */
 int elf_file_open(int fd, struct elf_file **ret, struct failure *f);
 void elf_file_free(struct elf_file *elf);
+
+/* Whether it is a program without a dynamic linker. */
+bool elf_file_is_static(const struct elf_file *elf);
 
 /* Reads exactly `n` bytes at a file offset. Returns 0, -ENODATA if the file is too short, or negative errno. */
 int elf_file_read(const struct elf_file *elf, uint64_t offset, void *buffer, size_t n);

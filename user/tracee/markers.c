@@ -56,6 +56,7 @@ const char *marker_kind_name(unsigned kind)
 		[RECORD_FLUSH] = "flush",
 		[RECORD_BATCH_ON] = "batch",
 		[RECORD_BATCH_UNUSED] = "batch_room",
+		[RECORD_READ_STRINGS] = "read_strings",
 	};
 
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;

@@ -108,6 +108,8 @@ static int text_argument_convert(struct converted *c, prof_arg_t *arg, PyObject 
 	if (text.made)
 		c->made[c->n_made++] = text.made;
 	*arg = prof_arg_string(arg->key, text.utf8);
+	/* The object lives until the mark is made. */
+	arg->type |= PROF_IMPL_OWNED;
 	return 0;
 }
 

@@ -469,7 +469,12 @@ control_stubs!(
     32 "thread_name", 33 "step", 34 "pause", 35 "resume", 36 "dump", 37 "stop", 38 "include_json",
     39 "scope_push", 40 "scope_pop"
 );
-crate::__stub!(plain "flush", 48, "prof_control", "", "", "", "0", "\"\"", ".8byte prof_batches - .\n.4byte 3\n");
+crate::__stub!(plain "flush", 48, "prof_control", "",
+    concat!(".reloc ., ", crate::__of_stub!(no_relocation), ", prof_read_strings_prof_control\n"),
+    "", "4", "\"\"", ".8byte prof_batches - .\n.4byte 3\n");
+// Nobody calls it. By a probe here a tracer asks that marks let the kernel read their strings, if these may be
+// unreadable, which Rust's never are.
+crate::__stub!(plain "read_strings", 52, "prof_control", " + 2", "", "", "0", "\"\"", "");
 
 crate::__assemble!(
     crate::__section!(".tbss.prof_batch", "awTG", "nobits", "prof_batch", "tls_object"),

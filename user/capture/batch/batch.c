@@ -181,6 +181,7 @@ static void add_batch_record(struct capture *c, const struct record_batch *r, si
 		return;
 	}
 	if (r->ops.b == BATCH_ALONE) {
+		c->batches->strings += !!(r->head.flags & BATCH_STRINGS_READ);
 		head.base = s->seen_to;
 		head.events = s->events;
 	}

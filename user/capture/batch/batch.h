@@ -238,6 +238,7 @@ struct batches {
 		overlap;
 	uint64_t slots[ACCOUNT_SLOTS];
 	uint64_t unreadable; /* events that were announced but are missing or malformed */
+	uint64_t strings;    /* marks whose strings the kernel has read */
 	uint64_t unfollowed; /* batches whose marks may be missing, because a table was full */
 
 	struct known_mark *known[1 << BATCH_KNOWN_BITS]; /* emit_marks.c */

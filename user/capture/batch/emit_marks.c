@@ -90,7 +90,8 @@ static bool append_event_strings(struct batches *b, const struct batch_event *e,
 		}
 	}
 	for (i = 0; i < e->n; i++) {
-		if (META_TYPE(e->meta, i) == VALUE_STRING && !(e->values[i] & STRING_NULL))
+		if (META_TYPE(e->meta, i) == VALUE_STRING &&
+		    !(e->values[i] & (STRING_NULL | STRING_UNREADABLE)))
 			bytes += (uint32_t)e->values[i];
 		if (bytes > e->n_bytes)
 			return false;

@@ -59,7 +59,7 @@ all_kinds="begin end instant counter async_begin async_end flow_out flow_in allo
 {
 	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
 	printf 'default batch\nnet.rpc batch\n'
-	printf ' %s\n' flush thread_name step pause resume dump stop include_json scope_push scope_pop
+	printf ' %s\n' flush read_strings thread_name step pause resume dump stop include_json scope_push scope_pop
 } | sort >expected.all
 
 # The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where
@@ -416,7 +416,7 @@ check "ten markers have as many stubs as one" repeated
 
 unused() {
 	gcc $cwarn -O2 -ffunction-sections -Wl,--gc-sections many.c -o many && ../notes many >sites.many &&
-		printf 'default begin\ndefault end\ndefault instant\ndefault batch\n flush\n' | diff - sites.many
+		printf 'default begin\ndefault end\ndefault instant\ndefault batch\n flush\n read_strings\n' | diff - sites.many
 }
 check "--gc-sections drops the stubs that nobody calls, and only those" unused
 

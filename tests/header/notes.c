@@ -38,12 +38,12 @@ static const struct {
 	unsigned int number;
 	const char *word;
 } kinds[] = {
-	{ 1, "begin" },		{ 2, "end" },	      { 3, "instant" },	     { 4, "counter" },
-	{ 5, "async_begin" },	{ 6, "async_end" },   { 7, "flow_out" },     { 8, "flow_in" },
-	{ 9, "alloc" },		{ 10, "free" },	      { 32, "thread_name" }, { 33, "step" },
-	{ 34, "pause" },	{ 35, "resume" },     { 36, "dump" },	     { 37, "stop" },
-	{ 38, "include_json" }, { 39, "scope_push" }, { 40, "scope_pop" },   { 48, "flush" },
-	{ 49, "batch" },
+	{ 1, "begin" },		{ 2, "end" },		{ 3, "instant" },      { 4, "counter" },
+	{ 5, "async_begin" },	{ 6, "async_end" },	{ 7, "flow_out" },     { 8, "flow_in" },
+	{ 9, "alloc" },		{ 10, "free" },		{ 32, "thread_name" }, { 33, "step" },
+	{ 34, "pause" },	{ 35, "resume" },	{ 36, "dump" },	       { 37, "stop" },
+	{ 38, "include_json" }, { 39, "scope_push" },	{ 40, "scope_pop" },   { 48, "flush" },
+	{ 49, "batch" },	{ 52, "read_strings" },
 };
 
 static void broken(const char *format, ...)
@@ -130,13 +130,13 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 	s.site = s.stub + desc[18];
 	s.kind = kind;
 	snprintf(s.domain, sizeof(s.domain), "%s", (const char *)desc + 24);
-	if (flags != (kind < 32 ? 3 : kind == 49 ? 2 : 0))
+	if (flags != (kind < 32 ? 3 : kind == 49 ? 2 : kind == 48 ? 4 : 0))
 		broken("flags %x", flags);
 	if ((kind >= 32 && kind != 49) != (s.domain[0] == '\0'))
 		broken("kind %u in domain '%s'", kind, s.domain);
 	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\4\0\0", 4)))
 		broken("a flush without batches, or of another layout");
-	if (kind == 49) /* the upper half */
+	if (kind == 49 || kind == 52) /* the upper half */
 		s.semaphore -= 2;
 	s.known_to_usdt = kind >= 48;
 	check_stub(f, s.stub, kind, desc[18], desc[19]);

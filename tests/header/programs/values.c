@@ -35,7 +35,8 @@ static int failures;
 		const uint64_t strings = (type) == PROF_VALUE_STRING ? PROF_META_HAS_STRINGS : 0; \
 		PROF_INSTANT("value", "key", v);                                                  \
 		CHECK_KIND("instant", "value");                                                   \
-		CHECK(captured.meta == (1 | (uint64_t)(type) << 8 | strings));                    \
+		CHECK((captured.meta & ~PROF_META_OWNED) ==                                       \
+		      (1 | (uint64_t)(type) << 8 | strings));                                     \
 		CHECK(captured.values[0] == (uint64_t)(expected));                                \
 		CHECK(captured.a == 0 && captured.b == 0);                                        \
 		CHECK(!memcmp(captured.keys, "key", 4));                                          \
@@ -155,7 +156,7 @@ template <class View> static void look_at_view(View part, const char *expected)
 {
 	captured.expected = expected;
 	PROF_INSTANT("view", "a", 1, "part", part, "b", 2);
-	CHECK(captured.meta == (3 | 0x141 << 8 | PROF_META_HAS_STRINGS));
+	CHECK(captured.meta == (3 | 0x141 << 8 | PROF_META_HAS_STRINGS | PROF_META_OWNED));
 	CHECK(captured.as_expected == 1);
 	PROF_BEGIN("view", "part", part);
 	CHECK(captured.as_expected == 2);
@@ -171,6 +172,9 @@ static void strings(void)
 	const char whole[] = "whole text";
 
 	CHECK_VALUE(text, PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(text.c_str()));
+	CHECK(captured.meta & PROF_META_OWNED);
+	PROF_INSTANT("both", "text", text, "pointer", whole);
+	CHECK(!(captured.meta & PROF_META_OWNED));
 	CHECK_VALUE(longer, PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(longer.c_str()));
 	look_at_view(text, "text");
 	look_at_view(view{ whole, 5 }, "whole");

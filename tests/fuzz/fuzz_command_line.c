@@ -158,6 +158,7 @@ static void check_record(const struct record_options *o)
 	check(!o->rank || (strlen(o->rank) && strlen(o->rank) < 10));
 	check(o->n_otlp_spans <= MAX_OTLP_SPANS);
 	check(o->otlp_interval_ns >= 1000000000);
+	check(!o->otlp_profiles || (o->otlp_url && o->sample_hz));
 	check(o->otlp_queue >= 64 << 10 && o->otlp_queue <= 1 << 30);
 	check(o->verbosity >= -1);
 }

@@ -129,7 +129,87 @@ def read_metric(data, resource):
             say(**line)
 
 
+def numbers(values):
+    """Of a repeated number, packed or not."""
+    out = []
+    for value in values:
+        at = 0
+        if isinstance(value, int):
+            out.append(value)
+            continue
+        while at < len(value):
+            number, at = varint(value, at)
+            out.append(number)
+    return out
+
+
+def only(fields_of, number, default):
+    return fields_of.get(number, [default])[-1]
+
+
+class Dictionary:
+    """ProfilesDictionary: each table begins with nothing."""
+
+    def __init__(self, data):
+        tables = group(data)
+        self.strings = [s.decode() for s in tables[5]]
+        assert self.strings[0] == "" and len(set(self.strings)) == len(self.strings)
+        for number in (1, 2, 3, 6, 7):
+            assert tables[number][0] == b"", "a table does not begin with nothing"
+        assert group(tables[4][0]) == {1: [bytes(16)], 2: [bytes(8)]}
+        self.mappings, self.locations, self.functions, self.links, self.pairs, self.stacks = (
+            list(map(group, tables[number])) for number in (1, 2, 3, 4, 6, 7))
+
+    def attributes(self, indices):
+        out = {}
+        for i in indices:
+            assert i > 0
+            key = self.strings[only(self.pairs[i], 1, 0)]
+            assert key and key not in out
+            out[key] = any_value(self.pairs[i][2][-1])
+        return out
+
+    def frame(self, location):
+        l = self.locations[location]
+        m = self.mappings[only(l, 1, 0)]
+        names = [self.strings[only(self.functions[only(group(line), 1, 0)], 1, 0)] for line in l.get(3, [])]
+        address, start, limit = only(l, 2, 0), only(m, 1, 0), only(m, 2, 0)
+        return dict(names=names, path=self.strings[only(m, 4, 0)], address=address,
+                    inside=start <= address < limit, **self.attributes(numbers(l.get(4, []))),
+                    **self.attributes(numbers(m.get(5, []))))
+
+    def stack(self, number):
+        return [self.frame(i) for i in numbers(self.stacks[number].get(1, []))]
+
+
+def read_profile(data, dictionary, resource):
+    p = group(data)
+    kinds = [[dictionary.strings[only(k, n, 0)] for n in (1, 2)] for k in (group(p[1][-1]), group(p[5][-1]))]
+    assert kinds == [["cpu", "nanoseconds"]] * 2 and len(p[7][-1]) == 16 and any(p[7][-1])
+    begin = fixed64(p[3])
+    end = begin + p[4][-1]
+    for s in map(group, p.get(2, [])):
+        values, times = numbers(s.get(4, [])), packed(s.get(5, []), "Q")
+        assert len(values) == len(times) > 0 and all(begin <= t < end for t in times)
+        link = dictionary.links[only(s, 3, 0)]
+        say(kind="sample", resource=resource, values=values, times=times, period=only(p, 6, 0),
+            stack=dictionary.stack(only(s, 1, 0)), attributes=dictionary.attributes(numbers(s.get(2, []))),
+            link={"trace": link[1][-1].hex(), "id": link[2][-1].hex()})
+
+
+def read_profiles(body):
+    request = group(body)
+    (dictionary,) = map(Dictionary, request[2])
+    for of in map(group, request[1]):
+        for scope in map(group, of[2]):
+            for item in scope.get(2, []):
+                read_profile(item, dictionary, attributes(group(of[1][-1]).get(1, [])))
+
+
 def read_request(path, body):
+    if path == "/v1development/profiles":
+        read_profiles(body)
+        return
     read = read_span if path == "/v1/traces" else read_metric
     for number, data in fields(body):
         assert number == 1, "not an export request"

@@ -117,6 +117,40 @@ got = {p["attributes"]["name"]: p["count"] for p in points if p.get("metric") ==
 assert got == dict(request=300, query=600, quiet=300, alone=300, step=300), got
 END_OF_PYTHON
 
+collect sampled ok
+"$proftrace" -e none --sample 997 -o sampled.pftrace --strict --summary-json sampled.json --otlp http://127.0.0.1:$port \
+	--otlp-interval 1s --otlp-profiles --otlp-spans work -- "$programs/sampled_spans" 150 >sampled.out 2>sampled.err
+equal "profiles: status" $? 0
+kill $collector
+equal "profiles: all are delivered" "$(otlp sampled profiles_delivered) $(otlp sampled profiles_lost) $(otlp sampled samples_refused)" \
+	"$(otlp sampled profiles_chosen) 0 0"
+check "profiles: each sample, with its functions, and linked to the span in which it was taken" \
+	python3 - "$(field sampled.json stacks)" <<-'END_OF_PYTHON'
+	import json, sys
+	lines = [json.loads(l) for l in open("sampled.got") if l.startswith("{")]
+	samples = [l for l in lines if l["kind"] == "sample"]
+	(span,) = [l for l in lines if l["kind"] == "span"]
+	taken = sum(len(s["times"]) for s in samples)
+	assert taken == int(sys.argv[1]), (taken, sys.argv)
+	count = dict(inside=0, outside=0)
+	for s in samples:
+	    assert s["resource"]["service.name"] == "sampled_spans" and s["attributes"]["thread.id"], s
+	    assert all(v == s["period"] > 0 for v in s["values"]), s
+	    own = [f for f in s["stack"] if f["path"].endswith("/sampled_spans")]
+	    assert all(f["inside"] and f["profile.frame.type"] == "native" and f["process.executable.build_id.gnu"] for f in own), s
+	    where = {n for f in own for n in f["names"]} & set(count)
+	    if not where:
+	        continue
+	    (where,) = where
+	    count[where] += len(s["times"])
+	    assert [n for f in own for n in f["names"]][-2:] == ["main", "_start"], s
+	    linked = s["link"] == {"trace": span["trace"], "id": span["id"]}
+	    assert linked == (where == "inside"), s
+	    assert all((span["start"] <= t <= span["end"]) == linked for t in s["times"]), s
+	# As much CPU time in each.
+	assert min(count.values()) > 50 and abs(count["inside"] - count["outside"]) < 0.35 * sum(count.values()), count
+END_OF_PYTHON
+
 collect proxy ok
 own=$port
 http_proxy=http://127.0.0.1:$own "$proftrace" -e none -o proxy.pftrace --summary-json proxy.json --otlp http://collector.invalid:4318 \
@@ -209,7 +243,7 @@ equal "it is killed: what it does not send is counted" "$(otlp killed spans_deli
 equal "it is killed: the trace has all" "$(field killed.json written)" 300
 
 # --- wrong usage ----------------------------------------------------------------------------------------------------
-for wrong in "--otlp ftp://x" "--otlp http://user:secret@x" "--otlp http://x:" "--otlp-spans x" "--otlp http://x --otlp-spans x --stats-only"; do
+for wrong in "--otlp-profiles --sample 99" "--otlp http://x --otlp-profiles" "--otlp ftp://x" "--otlp http://user:secret@x" "--otlp http://x:" "--otlp-spans x" "--otlp http://x --otlp-spans x --stats-only"; do
 	"$proftrace" $wrong -p $$ 2>wrong
 	equal "$wrong: usage" $? 2
 done

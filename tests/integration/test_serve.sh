@@ -97,6 +97,11 @@ reload() { # MESSAGES: SIGHUP, and the answer to it
 well kept
 program
 start "$tmp/manager"
+# The events in memory are the recorder's alone: a copy in each child would be kept beside what replaces it.
+largest=$(for child in $(cat /proc/$(recorder)/task/$(recorder)/children); do
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/$child/status
+done | sort -n | tail -1)
+check "no other process has the flight recorder's 64 MiB: the largest has $largest KiB" test "$largest" -lt 50000
 printf '%s\n' "slices 1000" "slow 5" "ticks 20" >&8
 wait_for said "done 3"
 equal "slices" "$(value proftrace_slice_duration_seconds_count work)" 1000

@@ -78,6 +78,7 @@ static const struct option_value option_values[] = {
 	{ KEY_OTLP_INTERVAL, VALUE_TIME, FIELD(otlp_interval_ns), 0, 1000000000, UINT64_MAX,
 	  "a time of 1s or more" },
 	{ KEY_OTLP_GZIP, VALUE_FLAG, FIELD(otlp_gzip), 0, 0, 0, NULL },
+	{ KEY_OTLP_PROFILES, VALUE_FLAG, FIELD(otlp_profiles), 0, 0, 0, NULL },
 	{ KEY_STRICT, VALUE_FLAG, FIELD(strict), 0, 0, 0, NULL },
 };
 

@@ -147,9 +147,12 @@ void record_rules_check(struct argp_state *state, const struct record_options *o
 		{ o->targets.all && (o->targets.n_globs || o->targets.n_users ||
 				     o->targets.n_cgroups || o->targets.n_containers),
 		  "--all cannot be combined with -n, --user, --cgroup, --unit or --container" },
-		{ !o->otlp_url &&
-			  (o->n_otlp_spans || o->otlp_queue || o->otlp_gzip || o->otlp_interval_ns),
-		  "--otlp-spans, --otlp-queue, --otlp-interval and --otlp-gzip need --otlp URL" },
+		{ !o->otlp_url && (o->n_otlp_spans || o->otlp_queue || o->otlp_gzip ||
+				   o->otlp_interval_ns || o->otlp_profiles),
+		  "--otlp-spans, --otlp-profiles, --otlp-queue, --otlp-interval and --otlp-gzip "
+		  "need "
+		  "--otlp URL" },
+		{ o->otlp_profiles && !o->sample_hz, "--otlp-profiles needs --sample HZ" },
 		{ o->n_otlp_spans && o->stats_only,
 		  "--otlp-spans cannot be combined with --stats-only: no slice leaves the kernel" },
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },

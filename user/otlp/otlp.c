@@ -139,25 +139,51 @@ static void otlp_close(struct otlp *o)
 	outbox_clear(&o->outbox);
 }
 
-void otlp_give(struct otlp *o, enum otlp_signal signal, const void *resource, size_t resource_size,
-	       const void *items, size_t size, uint64_t n)
+struct bytes {
+	const void *at;
+	size_t size;
+};
+
+/* `behind` are further fields of the request. */
+static void give_packet(struct otlp *o, enum otlp_signal signal, struct bytes resource,
+			struct bytes items, struct bytes behind, uint64_t n)
 {
+	size_t size;
 	int error;
 
 	o->given[signal] += n;
 	if (o->socket < 0)
 		return;
-	if (o->outbox.bytes > OUTBOX_MAX || resource_size > OTLP_RESOURCE || size > OTLP_ITEMS) {
+	if (o->outbox.bytes > OUTBOX_MAX || resource.size > OTLP_RESOURCE ||
+	    items.size + behind.size > OTLP_ITEMS) {
 		o->outbox_full[signal] += n;
 		return;
 	}
 	o->packet.signal = signal;
 	o->packet.n = (uint32_t)n;
 	o->packet.group = o->groups[signal];
-	size = otlp_frame(o->packet.bytes, resource, resource_size, items, size);
+	size = otlp_frame(o->packet.bytes, resource.at, resource.size, items.at, items.size);
+	if (behind.size)
+		size += otlp_put_field_2(o->packet.bytes + size, behind.at, behind.size);
 	error = outbox_put(&o->outbox, o->socket, &o->packet, OTLP_PACKET_HEAD + size, n);
 	if (error && error != -EAGAIN)
 		otlp_close(o);
+}
+
+void otlp_give(struct otlp *o, enum otlp_signal signal, const void *resource, size_t resource_size,
+	       const void *items, size_t size, uint64_t n)
+{
+	give_packet(o, signal, (struct bytes){ resource, resource_size },
+		    (struct bytes){ items, size }, (struct bytes){ 0 }, n);
+}
+
+void otlp_give_profile(struct otlp *o, const void *resource, size_t resource_size,
+		       const void *profile, size_t size, const void *dictionary,
+		       size_t dictionary_size)
+{
+	give_packet(o, OTLP_PROFILES, (struct bytes){ resource, resource_size },
+		    (struct bytes){ profile, size }, (struct bytes){ dictionary, dictionary_size },
+		    1);
 }
 
 void otlp_replace(struct otlp *o, enum otlp_signal signal)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * OTLP over HTTP (--otlp): spans of chosen slices, and the table as metrics, to an OpenTelemetry collector.
+ * OTLP over HTTP (--otlp): spans of chosen slices, the table as metrics, and samples as profiles, to an OpenTelemetry
+ * collector.
  *
  * The process that talks to the network is one of its own (sender.c). It has no privileges, is another user than root,
  * and writes no files. The recorder encodes what is to be sent (spans.c) and gives it to that process over a socket,
@@ -25,6 +26,7 @@
 enum otlp_signal {
 	OTLP_SPANS,
 	OTLP_METRICS, /* data points */
+	OTLP_PROFILES,
 	OTLP_SIGNALS,
 };
 
@@ -70,6 +72,10 @@ int otlp_start(const struct otlp_options *options, struct otlp **ret_otlp, struc
  */
 void otlp_give(struct otlp *otlp, enum otlp_signal signal, const void *resource,
 	       size_t resource_size, const void *items, size_t size, uint64_t n);
+/* One profile: field 2 of ScopeProfiles with its tag, and the fields of its dictionary. Together at most OTLP_ITEMS. */
+void otlp_give_profile(struct otlp *otlp, const void *resource, size_t resource_size,
+		       const void *profile, size_t size, const void *dictionary,
+		       size_t dictionary_size);
 /* What is given from now on replaces what was given before and still waits. */
 void otlp_replace(struct otlp *otlp, enum otlp_signal signal);
 /* Call regularly. Returns -EPIPE once: the process has ended before its time. */
@@ -108,9 +114,24 @@ void otlp_metrics_end(struct otlp_metrics *m);
 /* spans.c: a consumer that gives the chosen slices as spans. `info` is borrowed for the call. NULL: out of memory. */
 struct consumer *otlp_spans_new(struct otlp *otlp, const struct otlp_options *options,
 				const struct trace_info *info);
+struct otlp_context;
+/* The innermost span, or trace context of the service, in which the thread is. False: there is none, or it is not sampled. */
+bool otlp_spans_context(const struct consumer *spans, const struct thread *thread,
+			struct otlp_context *ret_context);
 /* Chosen slices that are not sent because the service's own tracer does not sample their trace. */
 uint64_t otlp_spans_unsampled(const struct consumer *spans);
 /* Chosen slices for which there was no memory, or too many were open. */
 uint64_t otlp_spans_refused(const struct consumer *spans);
+
+/*
+ * profiles.c: a consumer that gives samples as profiles when it is flushed, or has many. `spans` may be NULL.
+ * `name_frames` names the functions of all stacks that have come. NULL: out of memory.
+ */
+struct consumer *otlp_profiles_new(struct otlp *otlp, const struct consumer *spans,
+				   const struct trace_info *info,
+				   void (*name_frames)(void *context), void *context);
+void otlp_profiles_flush(struct consumer *profiles);
+/* Samples for which there was no memory, or whose stack is too large. */
+uint64_t otlp_profiles_refused(const struct consumer *profiles);
 
 #endif

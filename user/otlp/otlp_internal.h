@@ -13,7 +13,7 @@ enum {
 	OTLP_REPLY = 64 << 10, /* bytes of a collector's reply that are read */
 };
 
-/* A packet to the sender. What follows is field 1 of an export request. */
+/* A packet to the sender. What follows are fields of an export request: 1, and of a profile also 2. */
 struct otlp_packet {
 	uint32_t signal; /* OTLP_SIGNALS: the recording is over */
 	uint32_t n;	 /* items */
@@ -28,6 +28,9 @@ size_t otlp_put_varint(uint8_t *out, uint64_t value);
 /* Writes field 1 of an export request around items of a resource: at most OTLP_FRAMING bytes more than these. */
 size_t otlp_frame(uint8_t *out, const void *resource, size_t resource_size, const void *items,
 		  size_t size);
+
+/* Writes bytes as field 2: at most ten bytes more than these. */
+size_t otlp_put_field_2(uint8_t *out, const void *bytes, size_t size);
 
 /* otlp_reply.c: how many items a reply to an accepted request says were rejected; -1: it is not a reply. */
 int64_t otlp_reply_rejected(const uint8_t *reply, size_t size, char *message, size_t message_size);

@@ -46,7 +46,7 @@ struct block {
 struct channel {
 	struct sender *sender;
 	enum otlp_signal signal;
-	char url[OTLP_URL + 16];
+	char url[OTLP_URL + 32];
 	CURL *easy;
 	struct block *first, **last;
 	uint64_t queued_bytes; /* with the request */
@@ -187,7 +187,9 @@ static void channel_drop_body(struct channel *c)
 static void channel_fill_body(struct channel *c)
 {
 	c->group = c->first ? c->first->group : 0;
-	while (c->first && c->size + c->first->size <= BODY) {
+	/* A profile has a dictionary, of which a request has one. */
+	while (c->first && c->size + c->first->size <= BODY &&
+	       !(c->size && c->signal == OTLP_PROFILES)) {
 		memcpy(c->body + c->size, c->first->bytes, c->first->size);
 		c->size += c->first->size;
 		c->n += c->first->n;
@@ -344,7 +346,11 @@ static bool sender_set_headers(struct sender *s)
 
 static bool channel_open(struct sender *s, enum otlp_signal signal)
 {
-	static const char *const paths[] = { "/v1/traces", "/v1/metrics" };
+	static const char *const paths[] = {
+		[OTLP_SPANS] = "/v1/traces",
+		[OTLP_METRICS] = "/v1/metrics",
+		[OTLP_PROFILES] = "/v1development/profiles",
+	};
 	struct channel *c = &s->channels[signal];
 	const char *ca = getenv("OTEL_EXPORTER_OTLP_CERTIFICATE");
 	size_t n = strlen(s->options->url);

@@ -57,3 +57,11 @@ size_t otlp_frame(uint8_t *out, const void *resource, size_t resource_size, cons
 	memcpy(out + n, items, size);
 	return n + size;
 }
+
+size_t otlp_put_field_2(uint8_t *out, const void *bytes, size_t size)
+{
+	size_t n = put_head(out, FIELD_2, size);
+
+	memcpy(out + n, bytes, size);
+	return n + size;
+}

@@ -450,6 +450,17 @@ static const struct span_frame *thread_frame(struct spans *s, const struct threa
 	return track && track->n_frames ? &track->frames[track->n_frames - 1] : NULL;
 }
 
+bool otlp_spans_context(const struct consumer *consumer, const struct thread *thread,
+			struct otlp_context *ret_context)
+{
+	const struct span_frame *frame = thread_frame((struct spans *)consumer, thread);
+
+	if (!frame || !frame->has_context || !frame->context.sampled)
+		return false;
+	*ret_context = frame->context;
+	return true;
+}
+
 static int spans_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct spans *s = (struct spans *)consumer;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/capture.h"
 #include "otlp/otlp.h"
 #include "record/metrics/metrics.h"
 #include "record/record.h"
@@ -44,16 +45,33 @@ int collector_start(struct recording *r, struct failure *f)
 	return error ? error : otlp_start(&r->collector.options, &r->collector.otlp, f);
 }
 
+static void collector_name_frames(void *recording)
+{
+	struct recording *r = recording;
+
+	capture_name_frames(r->capture);
+}
+
 int collector_open(struct recording *r, struct failure *f)
 {
 	struct collector *c = &r->collector;
+	const bool with_spans = c->otlp && c->options.n_spans;
+	const bool with_profiles = c->otlp && r->options->otlp_profiles;
+	int error = 0;
 
-	if (!c->otlp || !c->options.n_spans)
-		return 0;
-	c->spans = otlp_spans_new(c->otlp, &c->options, &r->info);
-	if (!c->spans)
+	if (with_spans)
+		c->spans = otlp_spans_new(c->otlp, &c->options, &r->info);
+	if (with_profiles)
+		c->profiles =
+			otlp_profiles_new(c->otlp, c->spans, &r->info, collector_name_frames, r);
+	if (with_spans != (c->spans != NULL) || with_profiles != (c->profiles != NULL))
 		return failure_set(f, -ENOMEM, "cannot start", "--otlp", NULL);
-	return timeline_add_consumer(r->timeline, c->spans);
+	/* In this order: a sample is linked to the span in which it is. */
+	if (c->spans)
+		error = timeline_add_consumer(r->timeline, c->spans);
+	if (!error && c->profiles)
+		error = timeline_add_consumer(r->timeline, c->profiles);
+	return error;
 }
 
 /* What goes wrong with one of the signals; "": nothing. */
@@ -61,8 +79,13 @@ static const char *collector_error(const struct collector *c)
 {
 	const struct otlp_counts *counts = otlp_count(c->otlp);
 
-	return counts->signals[OTLP_SPANS].error[0] ? counts->signals[OTLP_SPANS].error
-						    : counts->signals[OTLP_METRICS].error;
+	unsigned i;
+
+	for (i = 0; i < OTLP_SIGNALS; i++) {
+		if (counts->signals[i].error[0])
+			return counts->signals[i].error;
+	}
+	return "";
 }
 
 /* A collector that is down is reported once, and that it is there again. */
@@ -99,6 +122,13 @@ static void collector_give_metrics(struct recording *r, uint64_t now)
 	otlp_metrics_end(m);
 }
 
+static void collector_give(struct recording *r, uint64_t now)
+{
+	collector_give_metrics(r, now);
+	if (r->collector.profiles)
+		otlp_profiles_flush(r->collector.profiles);
+}
+
 void collector_poll(struct recording *r, uint64_t now)
 {
 	struct collector *c = &r->collector;
@@ -106,7 +136,7 @@ void collector_poll(struct recording *r, uint64_t now)
 	if (!c->otlp)
 		return;
 	if (now - (c->metrics_ns ? c->metrics_ns : r->started_ns) >= r->options->otlp_interval_ns)
-		collector_give_metrics(r, now);
+		collector_give(r, now);
 	if (otlp_poll(c->otlp))
 		recording_log(r, 0, "the process of --otlp has ended: the recording goes on");
 	collector_report(r);
@@ -126,7 +156,7 @@ void collector_finish(struct recording *r, const struct account *account)
 		return;
 	if (c->spans)
 		c->spans->ops->close(c->spans, account);
-	collector_give_metrics(r, clock_ns(CLOCK_MONOTONIC));
+	collector_give(r, clock_ns(CLOCK_MONOTONIC));
 	otlp_finish(c->otlp, recording_should_give_up, r);
 }
 
@@ -134,8 +164,10 @@ bool collector_has_lost(const struct recording *r)
 {
 	const struct collector *c = &r->collector;
 
-	return c->otlp && (otlp_lost(c->otlp, OTLP_SPANS) || otlp_lost(c->otlp, OTLP_METRICS) ||
-			   (c->spans && otlp_spans_refused(c->spans)));
+	return c->otlp &&
+	       (otlp_lost(c->otlp, OTLP_SPANS) || otlp_lost(c->otlp, OTLP_METRICS) ||
+		otlp_lost(c->otlp, OTLP_PROFILES) || (c->spans && otlp_spans_refused(c->spans)) ||
+		(c->profiles && otlp_profiles_refused(c->profiles)));
 }
 
 /* --- what is said of it ------------------------------------------------------------------------ */
@@ -160,6 +192,11 @@ unsigned collector_numbers(const struct recording *r, struct collector_number *r
 		{ "requests", counts->requests },
 		{ "requests_repeated", counts->retries },
 		{ "replies_unreadable", counts->replies_unreadable },
+		{ "profiles_chosen", c->otlp ? otlp_given(c->otlp, OTLP_PROFILES) : 0 },
+		{ "profiles_delivered", counts->signals[OTLP_PROFILES].delivered },
+		{ "profiles_lost", c->otlp ? otlp_lost(c->otlp, OTLP_PROFILES) : 0 },
+		{ "profiles_rejected", counts->signals[OTLP_PROFILES].rejected },
+		{ "samples_refused", c->profiles ? otlp_profiles_refused(c->profiles) : 0 },
 	};
 
 	memcpy(ret_numbers, numbers, sizeof(numbers));
@@ -193,9 +230,13 @@ bool collector_line(const struct recording *r, unsigned i, char *line, size_t si
 				 ", %" PRIu64 " not sampled by their service, %" PRIu64
 				 " without memory",
 				 n[5].value, n[6].value);
+	if (c->profiles)
+		used += snprintf(line + used, size - (size_t)used,
+				 "%s%" PRIu64 " profiles delivered, %" PRIu64 " lost",
+				 c->spans ? "; " : "", n[14].value, n[15].value);
 	snprintf(line + used, size - (size_t)used,
-		 "%s%" PRIu64 " metric points delivered, %" PRIu64 " lost", c->spans ? "; " : "",
-		 n[7].value, n[8].value);
+		 "%s%" PRIu64 " metric points delivered, %" PRIu64 " lost",
+		 c->spans || c->profiles ? "; " : "", n[7].value, n[8].value);
 	return true;
 }
 
@@ -223,6 +264,8 @@ void collector_json(const struct recording *r, FILE *out)
 
 void collector_free(struct recording *r)
 {
+	if (r->collector.profiles)
+		r->collector.profiles->ops->free(r->collector.profiles);
 	if (r->collector.spans)
 		r->collector.spans->ops->free(r->collector.spans);
 	otlp_free(r->collector.otlp);

@@ -103,7 +103,7 @@ struct record_options {
 	unsigned n_otlp_spans;
 	uint64_t otlp_queue;	   /* bytes */
 	uint64_t otlp_interval_ns; /* between metrics */
-	bool otlp_gzip;
+	bool otlp_gzip, otlp_profiles;
 	struct schedule schedule; /* `active` 0: no schedule */
 	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
 	uint64_t flight_bytes;
@@ -178,10 +178,11 @@ struct output_fields {
 /* collector.c: --otlp. */
 struct collector {
 	struct otlp_options options;
-	struct otlp *otlp;	/* NULL: nothing is sent */
-	struct consumer *spans; /* NULL: no slices are chosen */
-	bool fails;		/* which has been reported */
-	uint64_t metrics_ns;	/* when they were given; 0: not yet */
+	struct otlp *otlp;	   /* NULL: nothing is sent */
+	struct consumer *spans;	   /* NULL: no slices are chosen */
+	struct consumer *profiles; /* NULL: they are not sent */
+	bool fails;		   /* which has been reported */
+	uint64_t metrics_ns;	   /* when they were given; 0: not yet */
 };
 
 struct recording {
@@ -347,7 +348,7 @@ struct collector_number {
 	uint64_t value;
 };
 enum {
-	COLLECTOR_NUMBERS = 13,
+	COLLECTOR_NUMBERS = 18,
 };
 unsigned collector_numbers(const struct recording *r, struct collector_number *ret_numbers);
 void collector_free(struct recording *r);

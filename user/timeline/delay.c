@@ -85,6 +85,11 @@ struct delay *delay_new(size_t bytes)
 		free(d);
 		return NULL;
 	}
+	/*
+	 * Processes that are forked later need none of it, and would keep each page a second time as soon as it is
+	 * written.
+	 */
+	madvise(d->ring, d->capacity * sizeof(uint64_t), MADV_DONTFORK);
 	return d;
 }
 

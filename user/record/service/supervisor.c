@@ -23,7 +23,8 @@
 struct child {
 	pid_t pid; /* 0: none */
 	int socket;
-	int status; /* of waitpid(), after its end */
+	int status;  /* of waitpid(), after its end */
+	bool silent; /* it has closed its end of the socket */
 	bool records;
 };
 
@@ -111,6 +112,15 @@ static bool child_has_ended(struct child *c)
 	return true;
 }
 
+static bool child_has_sent(struct child *c, enum service_message message)
+{
+	char byte;
+	ssize_t n = c->silent ? -1 : recv(c->socket, &byte, 1, MSG_DONTWAIT);
+
+	c->silent |= !n;
+	return n == 1 && byte == (char)message;
+}
+
 static bool supervisor_read_signal(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
@@ -139,16 +149,15 @@ static enum happened supervisor_wait(struct supervisor *s, struct child *c,
 				     enum service_message message)
 {
 	for (;;) {
+		/* The end of its socket would be readable until the end of the process, for which there is a signal. */
 		struct pollfd waits[] = { { .fd = s->signals, .events = POLLIN },
-					  { .fd = c->socket, .events = POLLIN } };
-		char byte;
+					  { .fd = c->silent ? -1 : c->socket, .events = POLLIN } };
 
 		/* A message that came before the end is read first. */
-		if (recv(c->socket, &byte, 1, MSG_DONTWAIT) == 1 && byte == (char)message)
+		if (child_has_sent(c, message))
 			return HAPPENED_MESSAGE;
 		if (child_has_ended(c))
 			return HAPPENED_END;
-		/* From the end of its socket on, which is readable, until the end of the process, this turns. */
 		poll(waits, 2, -1);
 		if (waits[0].revents && supervisor_read_signal(s))
 			return HAPPENED_SIGNAL;

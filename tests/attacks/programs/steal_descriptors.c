@@ -130,7 +130,7 @@ static void search(pid_t recorder, const char *command)
 		is_command = tree[i] != recorder &&
 			     (!strcmp(name, command) ||
 			      (parent == recorder && strcmp(name, "proftrace-broke") &&
-			       strcmp(name, "symbols")));
+			       strcmp(name, "proftrace-otlp") && strcmp(name, "symbols")));
 		/* Signals would only make the kernel refuse the broker's programs; nobody has to be quick with these. */
 		if (is_command)
 			kill(tree[i], SIGSTOP);

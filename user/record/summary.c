@@ -185,6 +185,15 @@ static uint64_t summary_number(const struct account *a, const struct summary_cou
 	return *(const uint64_t *)((const char *)a + count->offset);
 }
 
+static const char *summary_hint(const struct account *a, const struct summary_count *count)
+{
+	/* No ring buffer has lost any. */
+	if (count->offset == offsetof(struct account, sched_lost) &&
+	    a->sched_lost == a->sched_unseen)
+		return "this kernel does not show all";
+	return count->hint;
+}
+
 /* `taken`: the word for marks that were not lost. */
 static void print_lost(const struct account *a, const char *taken)
 {
@@ -210,7 +219,7 @@ static void print_lost(const struct account *a, const char *taken)
 	}
 	for (size_t i = 0; i < sizeof(problem_counts) / sizeof(problem_counts[0]); i++)
 		print_count(summary_number(a, &problem_counts[i]), problem_counts[i].text,
-			    problem_counts[i].hint);
+			    summary_hint(a, &problem_counts[i]));
 }
 
 static void print_samples(const struct recording *r, const struct account *a)

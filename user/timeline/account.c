@@ -148,6 +148,7 @@ static const struct {
 	NUMBER(samples_lost, "samples of counters not taken"),
 	NUMBER(sched_events, NULL),
 	NUMBER(sched_lost, "context switches and wakings lost"),
+	NUMBER(sched_unseen, NULL),
 	NUMBER(waits_lost, "reasons of waits lost"),
 	NUMBER(syscalls, NULL),
 	NUMBER(syscalls_lost, "system calls lost"),

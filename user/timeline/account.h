@@ -91,7 +91,8 @@ struct account {
 	/* Context switches and wakings, which are not marks either. */
 	uint64_t sched_events;
 	uint64_t sched_lost;
-	uint64_t waits_lost; /* reasons of waits */
+	uint64_t sched_unseen; /* of those: no ring buffer was full, the kernel did not show them */
+	uint64_t waits_lost;   /* reasons of waits */
 	uint64_t syscalls;
 	uint64_t syscalls_lost;
 

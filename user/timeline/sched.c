@@ -411,6 +411,7 @@ static void emit_missed_switch(struct timeline *t, struct sched_cpu *cpu, const 
 	struct sched sched = { .cpu = e->sched.cpu };
 
 	t->account->sched_lost++;
+	t->account->sched_unseen++;
 	if (thread && thread->sched && latest_step(thread->sched)->activity == THREAD_RUNNING)
 		thread->sched->gap--;
 	cpu->known = false;

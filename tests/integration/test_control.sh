@@ -152,15 +152,24 @@ equal "ctl: a process that nobody records" "$?$(grep -c "no recording of process
 "$proftrace" ctl fly >"$tmp/said" 2>&1
 equal "ctl: wrong usage" $? 2
 
-# A second recording, which ends with its program; and the place of a recorder that was killed.
+# A second recording, of two processes, which ends with its program; and the place of a recorder that was killed.
 mkfifo "$tmp/two.in"
-"$proftrace" -q -e none -o "$tmp/two" -- "$programs/storm" 1 1000 <"$tmp/two.in" >"$tmp/two.out" 2>&1 &
+"$proftrace" -q -e none -o "$tmp/two" -- sh -c '"$0" 1 1000; true' "$programs/storm" <"$tmp/two.in" >"$tmp/two.out" 2>&1 &
 two=$!
 exec 8>"$tmp/two.in"
 until [ "$(sockets)" -eq 2 ]; do sleep 0.05; done
 "$proftrace" ctl pause >"$tmp/said" 2>&1
 equal "ctl: of several, none is guessed" "$?$(grep -c "^recorder .* process $target$" "$tmp/said")" 11
 check "ctl status: all of them" test "$("$proftrace" ctl status | grep -c '^recorder')" -ge 2
+until storm=$(pgrep -P "$(pgrep -P $two -x sh)" -x storm); do sleep 0.05; done
+two_are() { "$proftrace" ctl status -p $two | sed -n '2s/for .* s, //p'; }
+equal "ctl status: two processes" "$(two_are)" "recording 2 processes alive"
+"$proftrace" ctl pause --only "$storm" >/dev/null
+equal "ctl status: one of them is paused" "$(two_are)" "recording 2 processes alive, 1 of them paused"
+"$proftrace" ctl pause -p $two >/dev/null
+equal "ctl status: both are" "$(two_are)" "paused, recording 2 processes alive"
+"$proftrace" ctl resume --only "$storm" >/dev/null
+equal "ctl status: the other one is" "$(two_are)" "recording 2 processes alive, 1 of them paused"
 kill -KILL $two
 wait $two 2>/dev/null
 exec 8>&-

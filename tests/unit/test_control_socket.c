@@ -19,8 +19,9 @@
 #include "base/clock.h"
 #include "record/control/control.h"
 
-#define NAME	"1" CONTROL_SUFFIX
-#define LIMIT_S 5
+#define NAME	 "1" CONTROL_SUFFIX
+#define LIMIT_S	 5
+#define ENOUGH_S 60
 
 /* A recorder that was stopped accepts nobody, and the kernel keeps some calls for it: none waits. */
 static void nobody_waits_for_one_that_is_stopped(void **state)
@@ -114,7 +115,7 @@ static void one_does_not_keep_from_hearing_others(void **state)
 	assert_int_equal(pthread_create(&server, NULL, serve, listeners), 0);
 	alarm(60); /* ends the test if one of them is waited for */
 	begun = clock_ns(CLOCK_MONOTONIC);
-	control_call_all(calls, SOCKETS, "find 1\n", CONTROL_REPLY, LIMIT_S);
+	control_call_all(calls, SOCKETS, "find 1\n", CONTROL_REPLY, LIMIT_S, NULL);
 	assert_true(clock_ns(CLOCK_MONOTONIC) - begun >= LIMIT_S * 1000000000ull);
 	pthread_join(server, NULL);
 	alarm(0);
@@ -137,11 +138,61 @@ static void one_does_not_keep_from_hearing_others(void **state)
 	free(calls);
 }
 
+static void *answer_yes(void *context)
+{
+	int call = accept(*(const int *)context, NULL, NULL);
+	char request[64];
+
+	assert_true(call >= 0);
+	assert_true(recv(call, request, sizeof(request), 0) > 0);
+	assert_int_equal(send(call, "ok yes", 6, MSG_NOSIGNAL), 6);
+	close(call);
+	return NULL;
+}
+
+/* Who has the answer that he wants does not wait for a recorder that is stopped. */
+static void an_answer_may_be_enough(void **state)
+{
+	char path[] = "/tmp/test_control_socket.XXXXXX";
+	struct control_call *calls = calloc(2, sizeof(*calls));
+	int directory, listeners[2], i;
+	uint64_t begun;
+	pthread_t server;
+
+	(void)state;
+	assert_non_null(calls);
+	assert_non_null(mkdtemp(path));
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_true(directory >= 0);
+	for (i = 0; i < 2; i++) {
+		listeners[i] = control_listen(directory, names[i]);
+		assert_true(listeners[i] >= 0);
+		calls[i].directory = directory;
+		calls[i].name = names[i];
+	}
+	assert_int_equal(pthread_create(&server, NULL, answer_yes, &listeners[1]), 0);
+	begun = clock_ns(CLOCK_MONOTONIC);
+	control_call_all(calls, 2, "find 1\n", CONTROL_REPLY, ENOUGH_S, "ok yes");
+	assert_true(clock_ns(CLOCK_MONOTONIC) - begun < ENOUGH_S * 1000000000ull);
+	pthread_join(server, NULL);
+	assert_int_equal(calls[0].error, -ETIMEDOUT);
+	assert_int_equal(calls[1].error, 0);
+	for (i = 0; i < 2; i++) {
+		close(listeners[i]);
+		unlinkat(directory, names[i], 0);
+		free(calls[i].reply);
+	}
+	close(directory);
+	rmdir(path);
+	free(calls);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_waits_for_one_that_is_stopped),
 		cmocka_unit_test(one_does_not_keep_from_hearing_others),
+		cmocka_unit_test(an_answer_may_be_enough),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

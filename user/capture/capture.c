@@ -459,6 +459,7 @@ int capture_pause_process(struct capture *c, pid_t pid, bool pause, struct failu
 
 	if (error)
 		return error;
+	process_set_paused(c, pid, pause);
 	if (c->batches)
 		batches_pause(c, pid, pause);
 	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
@@ -476,11 +477,19 @@ void capture_pause(struct capture *c, bool pause)
 			 times << TRACED_ORDER_SHIFT | (pause ? TRACED_PAUSED : 0),
 			 __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
+	c->paused = pause;
+	hash_each (c->processes, p)
+		p->is_paused = pause;
 }
 
-bool capture_paused(const struct capture *c)
+bool capture_paused(const struct capture *c, unsigned *ret_n)
 {
-	return c->shared->pause_order & TRACED_PAUSED;
+	const struct traced_process *p;
+
+	*ret_n = 0;
+	for (p = c->processes; p; p = p->hh.next)
+		*ret_n += p->is_paused;
+	return c->processes ? *ret_n == HASH_COUNT(c->processes) : c->paused;
 }
 
 bool capture_traces(const struct capture *c, pid_t pid)

@@ -131,7 +131,8 @@ const char *capture_no_batches(void);
 
 /* Pauses or resumes all processes. A process that pauses or resumes itself later overrides it. */
 void capture_pause(struct capture *capture, bool pause);
-bool capture_paused(const struct capture *capture);
+/* Whether all are; if there are none, whether one that comes is. *ret_n: how many are. */
+bool capture_paused(const struct capture *capture, unsigned *ret_n);
 /* The same for one traced process. Its children that are forked later begin as it is then. */
 int capture_pause_process(struct capture *capture, pid_t pid, bool pause, struct failure *f);
 /* Writes the PIDs of traced processes, at most `size`. Returns the number of all. */

@@ -460,6 +460,8 @@ static void decode_fork(struct capture *c, const struct record *r, struct event 
 	p = process_find(c, (pid_t)r->tgid);
 	if (p && parent && !parent->is_hidden)
 		p->is_hidden = false;
+	if (p && parent)
+		p->is_paused = parent->is_paused;
 	files_follow(c, (pid_t)plain->ops.a, (pid_t)r->tgid);
 	if (c->stacks)
 		stacks_fork(c->stacks, r->tgid, (uint32_t)plain->ops.a);
@@ -593,6 +595,9 @@ void decode_and_emit(struct capture *c, const struct record *r, size_t size)
 		emit_mark_event(c, r, size, &e);
 	else
 		emit_kernel_event(c, r, size, &e);
+	/* The process has done it itself. */
+	if (r->kind == RECORD_PAUSE || r->kind == RECORD_RESUME)
+		process_set_paused(c, (pid_t)r->tgid, r->kind == RECORD_PAUSE);
 }
 
 /* Returns -EAGAIN after a record if something else must be done before the next one. */

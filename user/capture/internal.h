@@ -119,6 +119,7 @@ struct traced_process {
 	const struct name *rank;  /* "rank 3", as its environment says; NULL: none */
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
+	bool is_paused;
 	UT_hash_handle hh;
 };
 
@@ -264,6 +265,7 @@ struct capture {
 	struct site *sites;
 	unsigned n_sites, sites_capacity;
 	struct traced_process *processes;
+	bool paused;	  /* so processes begin that are not forked by others */
 	unsigned n_links; /* of all files */
 	unsigned n_marked_files;
 	unsigned n_linkers;
@@ -489,6 +491,7 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 /* is_new: it has just been created. `cpu_ns`: its whole CPU time, if the kernel has reported it. */
 void process_add(struct capture *c, pid_t pid, bool is_new);
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
+void process_set_paused(struct capture *c, pid_t pid, bool paused);
 struct traced_process *process_find(const struct capture *c, pid_t pid);
 /* A hidden process is mentioned in the trace from now on. */
 void process_show(struct capture *c, const struct broker_target *target);

@@ -307,7 +307,16 @@ void process_add(struct capture *c, pid_t pid, bool is_new)
 	if (!p)
 		return;
 	p->is_hidden = capture_hides(c);
+	p->is_paused = c->paused;
 	guard_process_begin(c, p, is_new);
+}
+
+void process_set_paused(struct capture *c, pid_t pid, bool paused)
+{
+	struct traced_process *p = process_find(c, pid);
+
+	if (p)
+		p->is_paused = paused;
 }
 
 void process_show(struct capture *c, const struct broker_target *target)

@@ -23,8 +23,9 @@
 #include "record/control/ctl_find.h"
 #include "timeline/names.h"
 
-#define FIND_SECONDS 5	/* a recorder may be writing to a slow disk */
-#define WORK_SECONDS 60 /* it may have to finish its files */
+#define FIND_SECONDS 5	      /* a recorder may be writing to a slow disk */
+#define WORK_SECONDS 60	      /* it may have to finish its files */
+#define CTL_YES	     "ok yes" /* the reply to `find` of a recorder that records the process */
 
 struct ctl {
 	const char *action;
@@ -198,8 +199,9 @@ static void ctl_owner_prefix(const struct recorder *r, char *out, size_t size)
 		snprintf(out, size, "of user %u: ", (unsigned)r->uid);
 }
 
-/* Sends a request to all recorders from `first` on. */
-static void ctl_request(struct ctl *c, unsigned first, const char *action, unsigned seconds)
+/* Sends a request to all recorders from `first` on. `enough`: see control_call_all(). */
+static void ctl_request(struct ctl *c, unsigned first, const char *action, unsigned seconds,
+			const char *enough)
 {
 	bool stats = !strcmp(action, "stats");
 	char request[CONTROL_REQUEST];
@@ -215,24 +217,27 @@ static void ctl_request(struct ctl *c, unsigned first, const char *action, unsig
 		c->calls[i].name = c->found.list[i].name;
 	}
 	control_call_all(c->calls + first, c->found.n - first, request,
-			 stats ? CONTROL_LONG_REPLY + 1 : CONTROL_REPLY, seconds);
+			 stats ? CONTROL_LONG_REPLY + 1 : CONTROL_REPLY, seconds, enough);
 }
 
-/* Keeps the recorders that answer and, if a process was named, that record it. */
+/*
+ * Keeps the recorders that answer and, if a process was named, that record it. One that does not answer is then no
+ * reason to wait: the process has its recording.
+ */
 static void ctl_keep_matching(struct ctl *c, unsigned first)
 {
 	char find[CONTROL_REQUEST];
 	unsigned i, kept = first;
 
 	snprintf(find, sizeof(find), "find %d", (int)c->pid);
-	ctl_request(c, first, find, FIND_SECONDS);
+	ctl_request(c, first, find, FIND_SECONDS, c->pid ? CTL_YES : NULL);
 	for (i = first; i < c->found.n; i++) {
 		int error = c->calls[i].error;
 
 		if (error == -EAGAIN || error == -ETIMEDOUT) {
 			if (!c->silent++)
 				c->first_silent = c->found.list[i];
-		} else if (!error && (!c->pid || !strcmp(c->calls[i].reply, "ok yes"))) {
+		} else if (!error && (!c->pid || !strcmp(c->calls[i].reply, CTL_YES))) {
 			c->found.list[kept++] = c->found.list[i];
 		}
 	}
@@ -325,7 +330,7 @@ static int ctl_request_all(struct ctl *c)
 		snprintf(action, sizeof(action), "%s role %s", c->action, c->role);
 	else
 		snprintf(action, sizeof(action), "%s", c->action);
-	ctl_request(c, 0, action, quick ? FIND_SECONDS : WORK_SECONDS);
+	ctl_request(c, 0, action, quick ? FIND_SECONDS : WORK_SECONDS, NULL);
 	for (unsigned i = 0; i < c->found.n; i++) {
 		failed = ctl_print_result(&c->found.list[i], &c->calls[i]);
 		if (!ours || recorder_is_ours(&c->found.list[i]))
@@ -361,7 +366,7 @@ static int ctl_print_several_found(struct ctl *c)
 	print_visible(stderr, "proftrace: there are %u recordings\n", c->found.n);
 	print_visible(stderr,
 		      "hint: select one with -p PID of a recorded process or of the recorder\n");
-	ctl_request(c, 0, "status", FIND_SECONDS);
+	ctl_request(c, 0, "status", FIND_SECONDS, NULL);
 	for (unsigned i = 0; i < c->found.n; i++) {
 		if (c->calls[i].error)
 			continue;

@@ -63,10 +63,11 @@ struct control_call {
 
 /*
  * Sends a request to all recorders (`directory` and `name` are set) and waits for the replies, no
- * longer than `seconds` in total. A reply has at most `longest` bytes, including a NUL.
+ * longer than `seconds` in total. A reply has at most `longest` bytes, including a NUL. After the reply `enough`, the
+ * others are waited for only a moment; NULL: there is no such reply.
  */
 void control_call_all(struct control_call *calls, unsigned n, const char *request, size_t longest,
-		      unsigned seconds);
+		      unsigned seconds, const char *enough);
 
 /* control_stats.c: allocates the reply to a request that begins with "stats ". `only_read`: resets nothing. */
 int control_stats(struct recording *r, const char *request, bool only_read, char **ret_text,

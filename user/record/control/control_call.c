@@ -21,6 +21,7 @@
 enum {
 	MOST_CALLS = 200,
 	CALL_AGAIN_MS = 10,
+	CALL_OTHERS_MS = 500, /* after a reply that is enough */
 };
 
 static bool call_was_refused(const struct control_call *call)
@@ -98,8 +99,13 @@ static void call_receive(struct control_call *call, size_t longest)
 	}
 }
 
+static bool call_is_answered(const struct control_call *call, const char *reply)
+{
+	return reply && call->fd < 0 && !call->error && !strcmp(call->reply, reply);
+}
+
 void control_call_all(struct control_call *calls, unsigned n, const char *request, size_t longest,
-		      unsigned seconds)
+		      unsigned seconds, const char *enough)
 {
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
 	struct pollfd waits[CONTROL_CALLS];
@@ -118,6 +124,13 @@ void control_call_all(struct control_call *calls, unsigned n, const char *reques
 			again += call_was_refused(&calls[i]);
 		}
 		now = clock_ns(CLOCK_MONOTONIC);
+		for (i = 0; i < n && enough; i++) {
+			if (!call_is_answered(&calls[i], enough))
+				continue;
+			enough = NULL;
+			if (end > now + CALL_OTHERS_MS * 1000000ull)
+				end = now + CALL_OTHERS_MS * 1000000ull;
+		}
 		if ((!open && !again) || now >= end)
 			break;
 		wait_ms = again ? CALL_AGAIN_MS : (int)((end - now) / 1000000) + 1;

@@ -396,19 +396,28 @@ static void reply_add_marks(struct reply_text *a, const struct recording *r)
 	reply_add(a, "\n");
 }
 
-static void reply_add_status(struct reply_text *a, const struct recording *r)
+static void reply_add_state(struct reply_text *a, const struct recording *r)
 {
 	double seconds = (clock_ns(CLOCK_MONOTONIC) - r->started_ns) / 1e9;
+	unsigned n = capture_processes(r->capture), n_paused;
+	bool all = capture_paused(r->capture, &n_paused);
+
+	reply_add(a, "%s for %.1f s, %u process%s alive", all ? "paused, recording" : "recording",
+		  seconds, n, n == 1 ? "" : "es");
+	if (!all && n_paused)
+		reply_add(a, ", %u of them paused", n_paused);
+	reply_add(a, "\n");
+}
+
+static void reply_add_status(struct reply_text *a, const struct recording *r)
+{
 	char line[COLLECTOR_LINE];
 	unsigned i;
 
 	reply_add(a, "ok ");
 	reply_add_name(a, r);
 	reply_add(a, "\n");
-	reply_add(a, "%s for %.1f s, %u %s alive\n",
-		  capture_paused(r->capture) ? "paused, recording" : "recording", seconds,
-		  capture_processes(r->capture),
-		  capture_processes(r->capture) == 1 ? "process" : "processes");
+	reply_add_state(a, r);
 	reply_add_marks(a, r);
 	for (i = 0; i < DOMAINS_LISTED && overhead_line(r, i, line, sizeof(line)); i++)
 		reply_add(a, "%s\n", line);

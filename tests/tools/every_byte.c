@@ -5,7 +5,7 @@
  *			      asks about every Nth, then to be attached to each byte of its code, one by one,
  *			      M bytes after the first S
  * every_byte beginnings FILE  asks about each byte of its code as the beginning of a function, then the same
- * every_byte memory FILE      attaches to all functions of a file that this process has mapped, and looks
+ * every_byte memory FILE N    attaches to every Nth function of a file that this process has mapped, and looks
  *
  * What a recorder would do that was taken over: it asks for a breakpoint at every byte of the code of a file
  * that others execute. Prints what the broker says belongs to functions (begin or exit ADDRESS SYMBOL), what

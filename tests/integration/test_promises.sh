@@ -11,6 +11,14 @@ for test in $(grep -oE 'test_[a-z0-9_]+' "$page" | sort -u); do
 done
 equal "the tests that are named exist" "$missing" ""
 
+# And each attack belongs to something that the page says.
+unnamed=
+for test in "$root"/tests/attacks/test_*.sh; do
+	test=$(basename "$test" .sh)
+	grep -qw "$test" "$page" || unnamed="$unnamed $test"
+done
+equal "the page names all attacks" "$unnamed" ""
+
 # A promise begins at the margin with a *, and goes on indented.
 equal "every promise names a test" "$(awk '
 	/^# / { promises = $0 ~ /NEVER HAPPENS|LOST WHEN/ }

@@ -133,24 +133,25 @@ enum {
 	MAX_STRING = 256, /* bytes of a string value that are kept */
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
-	MAX_BUFFERS = 32,   /* ring buffers of records */
-	HOLD_SLOTS = 1024,  /* more than the ring buffer of holds can contain */
-	PLAIN_FILES = 4096, /* slots for files without anything to attach to; a power of two */
-	MAX_COUNTERS = 8,   /* the maximum that viewers show with one event */
+	MAX_BUFFERS = 32,  /* ring buffers of records */
+	HOLD_SLOTS = 1024, /* more than the ring buffer of holds can contain */
+	KNOWN_FILES =
+		4096,	  /* slots for files that are attached to, or need not be; a power of two */
+	MAX_COUNTERS = 8, /* the maximum that viewers show with one event */
 };
 
 /*
  * A file by the kernel's number of its device and its inode, in one word that is read and written at once. 0: the numbers
  * are too large for it, which costs time only.
  */
-static inline __u64 plain_file_key(__u64 device, __u64 inode)
+static inline __u64 known_file_key(__u64 device, __u64 inode)
 {
 	return inode >> 32 ? 0 : device << 32 | inode;
 }
 
-static inline unsigned plain_file_slot(__u64 key)
+static inline unsigned known_file_slot(__u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ull >> 52 & (PLAIN_FILES - 1);
+	return key * 0x9e3779b97f4a7c15ull >> 52 & (KNOWN_FILES - 1);
 }
 
 #define NAME_NONE 0		    /* the mark has no name */

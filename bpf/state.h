@@ -54,7 +54,7 @@ struct batch_found batches_found[BATCHES_FOUND];
 __u64 stack_unwanted[STACK_UNWANTED];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
-__u64 plain_files[PLAIN_FILES]; /* bpf/processes/new_libraries.h */
+__u64 known_files[KNOWN_FILES]; /* bpf/processes/new_libraries.h */
 
 /*
  * Requests of held threads. They have a ring buffer of their own, because they cannot wait until a

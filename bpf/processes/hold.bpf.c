@@ -124,7 +124,8 @@ static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
  * further namespace (dlmopen) has one of its own. In these cases the variable that is read here
  * never changes, so only changes are trusted.
  *
- * Nor need a thread wait that has mapped only libraries in which there was nothing to attach to before (new_libraries.h).
+ * Nor need a thread wait that has mapped only libraries that are attached to already, or have nothing to attach to
+ * (new_libraries.h).
  */
 
 /* The offset in struct r_debug of <link.h>. Debuggers rely on the layout, so it does not change. */
@@ -193,7 +194,11 @@ static __noinline int has_mapped(struct pt_regs *ctx)
 
 	if (!last || last->mm != now.mm) {
 		bpf_map_update_elem(&linker_calls, &tgid, &now, BPF_ANY);
-		return 1;
+		/*
+		 * Another call follows if it maps something. If the state is that of a copy, it never changes. Of a
+		 * process that has been waited for, the recorder finds out where it is, so it must not end before.
+		 */
+		return now.state != LINKER_MAPS || target_filter.waits;
 	}
 	before = last->state;
 	last->state = now.state;
@@ -287,6 +292,13 @@ static __always_inline bool executes_target(__u64 reason, __u64 first, __u64 sec
 	       target_path_matches(reason == HOLD_EXECVE ? first : second);
 }
 
+/* The recorder has attached to its command's program before the command may execute it. */
+static __always_inline bool must_hold_execution(__u32 flags, __u64 reason, __u64 first,
+						__u64 second)
+{
+	return flags ? !(flags & TRACED_BEGINS) : executes_target(reason, first, second);
+}
+
 /* The numbers are those of <sys/prctl.h> and <linux/seccomp.h>. Strict mode forbids the counter, too. */
 static __always_inline bool forbids_counter(__u32 option, __u64 value)
 {
@@ -317,7 +329,7 @@ int executes(struct pt_regs *ctx)
 		if (!forbids_counter(first, second))
 			return 0;
 	} else if (!follow_children ||
-		   (!traced_flags(tgid) && !executes_target(reason, first, second))) {
+		   !must_hold_execution(traced_flags(tgid), reason, first, second)) {
 		return 0;
 	}
 	r = hold_reserve(ctx, &w, reason);

@@ -3,8 +3,9 @@
  * Whether a thread in the dynamic linker has mapped a library that the recorder must see.
  *
  * The linker lists the libraries of a process in the order in which it mapped them, so that the new ones are at the end.
- * If the recorder has seen the files of all new ones before and found nothing to attach to, the thread need not wait. A
- * program can write what it likes into the list; then it hides its own marks.
+ * If the recorder has seen the files of all new ones before, and has found nothing to attach to or has attached to them
+ * for all processes, the thread need not wait. A program can write what it likes into the list; then it hides its own
+ * marks.
  */
 #ifndef PROFTRACE_BPF_NEW_LIBRARIES_H
 #define PROFTRACE_BPF_NEW_LIBRARIES_H
@@ -14,6 +15,7 @@
 #define LINK_MAP_DYNAMIC  16
 #define LINK_MAP_NEXT	  24
 #define LINK_MAPS_AT_MOST 4096 /* if there are more, the thread waits */
+#define MAPPED_EXECUTABLE 4    /* the kernel's VM_EXEC */
 
 /* A walk through the list. */
 struct link_maps {
@@ -29,17 +31,21 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
 	__u64 number, key;
 
-	if (!inode)
+	if (!inode) {
+		/* The kernel's own library is in the list as well. Only its dynamic section can be executed. */
+		if (BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE)
+			l->is_new = 0;
 		return 0;
+	}
 	number = BPF_CORE_READ(inode, i_ino);
-	key = plain_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number);
-	if (key && *(volatile __u64 *)&plain_files[plain_file_slot(key)] == key)
+	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number);
+	if (key && *(volatile __u64 *)&known_files[known_file_slot(key)] == key)
 		l->is_new = 0;
 	return 0;
 }
 
 /* The dynamic section of a library is part of its file's data. */
-static __noinline int is_plain_library(struct link_maps *l)
+static __noinline int is_known_library(struct link_maps *l)
 {
 	__u64 dynamic;
 
@@ -55,7 +61,7 @@ static long pass_link_map(__u32 i, struct link_maps *l)
 	if (!l->next)
 		return 1;
 	if (l->n >= l->seen && !l->is_new)
-		is_plain_library(l);
+		is_known_library(l);
 	l->n++;
 	if (bpf_probe_read_user(&l->next, sizeof(l->next), (void *)(l->next + LINK_MAP_NEXT))) {
 		l->is_new = 1;

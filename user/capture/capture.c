@@ -340,6 +340,9 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 		error = file_expect(c, files[i], pid, f);
 	if (error)
 		return error;
+	/* Threads of many ranks would be held for it at once. */
+	if (!c->processes && !capture_attaches_each(c))
+		libc_expect(c);
 	if (c->stacks)
 		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS, f);

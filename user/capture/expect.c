@@ -23,6 +23,7 @@
 
 #include "capture/file_limits.h"
 #include "capture/stacks/stacks.h"
+#include "tracee/maps.h"
 
 #define LINKED_AT_MOST 1024	 /* libraries of a program, and of these */
 #define TRIES_AT_MOST  8192	 /* paths: a file may name any number */
@@ -212,4 +213,36 @@ int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f)
 		stacks_expect_file(c->stacks, file);
 	libraries_expect(c, file, pid, "");
 	return 0;
+}
+
+void file_expect_for_all(struct capture *c, int fd)
+{
+	struct failure f = { 0 };
+
+	if (file_expect(c, fd, 0, &f))
+		files_report_refused(c, f.object, &f);
+}
+
+static int find_libc(void *context, const struct mapping *m)
+{
+	const char *base = strrchr(m->path, '/');
+
+	if (!base || (strncmp(base, "/libc.so", 8) && strncmp(base, "/libc-2.", 8)))
+		return 0;
+	*(int *)context = open(m->path, O_RDONLY | O_CLOEXEC);
+	return 1;
+}
+
+void libc_expect(struct capture *c)
+{
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), fd = -1;
+
+	if (maps < 0)
+		return;
+	maps_read(maps, find_libc, &fd);
+	close(maps);
+	if (fd < 0)
+		return;
+	file_expect_for_all(c, fd);
+	close(fd);
 }

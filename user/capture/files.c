@@ -365,15 +365,25 @@ void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
 }
 
 /*
- * Threads that map the file again need not wait for us. The file stays open, so that no other one gets its number. With
- * call stacks they wait, because the tables of the process must have each mapping.
+ * Whether nothing is left to do when another process maps the file. Its first marks show a process that is hidden until
+ * then, and with call stacks the tables of each process must have each mapping.
  */
-static void note_plain_file(struct capture *c, uint64_t device, uint64_t inode)
+static bool file_is_done(const struct capture *c, const struct file *file)
 {
-	uint64_t key = plain_file_key(device >> 32 << 20 | (uint32_t)device, inode);
+	if (c->stacks)
+		return false;
+	if (!file_is_wanted(file) && !file->has_other_key)
+		return true;
+	return !capture_attaches_each(c) && !file->alone && !capture_hides(c);
+}
 
-	if (key && !c->stacks)
-		__atomic_store_n(&c->shared->plain_files[plain_file_slot(key)], key,
+/* Threads that map the file again need not wait for us. The file stays open, so that no other one gets its number. */
+static void note_known_file(struct capture *c, uint64_t device, uint64_t inode)
+{
+	uint64_t key = known_file_key(device >> 32 << 20 | (uint32_t)device, inode);
+
+	if (key)
+		__atomic_store_n(&c->shared->known_files[known_file_slot(key)], key,
 				 __ATOMIC_RELAXED);
 }
 
@@ -422,12 +432,12 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	*ret_news = FILE_NOTHING;
 	if (error)
 		return error;
+	if (file_is_done(c, file))
+		note_known_file(c, device, inode);
 	c->n_linkers += file->linker.offset != 0;
 	c->n_statics += file_has_marks(file) && !file->elf->has_interp;
 	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
-	else if (!file_is_wanted(file))
-		note_plain_file(c, device, inode);
 	if (file_has_marks(file)) {
 		*ret_news = FILE_ATTACHED;
 		c->n_marked_files++;

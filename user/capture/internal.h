@@ -453,6 +453,10 @@ bool elf_shares_writable_page(const struct elf_file *elf);
  * all processes.
  */
 int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f);
+/* Attaches to a file for all processes, before any process that maps it is known. */
+void file_expect_for_all(struct capture *c, int fd);
+/* The C library that most programs share: threads are held there that execute a program. */
+void libc_expect(struct capture *c);
 /* The libraries alone. `directory`: where their relative names begin; "": the present one. */
 void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 		      const char *directory);

@@ -25,46 +25,11 @@
 
 #include "privilege/containers.h"
 #include "proftrace.skel.h"
-#include "tracee/maps.h"
 #include "tracee/spawn.h"
 
 /* at the start: each takes some milliseconds, and a place in the kernel's map */
 #define TARGETS_AT_MOST (BROKER_MAX_FOUND - 1)
 #define SEARCHES	3 /* a process may fork while /proc is read */
-
-/* Attaches to a file for all processes, before any process that maps it is known. */
-static void expect_file(struct capture *c, int fd)
-{
-	struct failure f = { 0 };
-
-	if (file_expect(c, fd, 0, &f))
-		files_report_refused(c, f.object, &f);
-}
-
-static int find_libc(void *context, const struct mapping *m)
-{
-	const char *base = strrchr(m->path, '/');
-
-	if (!base || (strncmp(base, "/libc.so", 8) && strncmp(base, "/libc-2.", 8)))
-		return 0;
-	*(int *)context = open(m->path, O_RDONLY | O_CLOEXEC);
-	return 1;
-}
-
-/* Threads that are about to execute a matching program are held in the C library that most programs share. */
-static void expect_libc(struct capture *c)
-{
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), fd = -1;
-
-	if (maps < 0)
-		return;
-	maps_read(maps, find_libc, &fd);
-	close(maps);
-	if (fd < 0)
-		return;
-	expect_file(c, fd);
-	close(fd);
-}
 
 /* A name without a glob is looked up as a shell would. */
 static void expect_programs(struct capture *c)
@@ -72,13 +37,13 @@ static void expect_programs(struct capture *c)
 	unsigned n;
 	int fds[3];
 
-	expect_libc(c);
+	libc_expect(c);
 	for (unsigned i = 0; i == 0 || i < c->options.n_target_names; i++) {
 		const char *name = i < c->options.n_target_names ? c->options.target_names[i] : "";
 
 		n = command_files(strpbrk(name, "*?[\\") ? "" : name, fds, 3);
 		while (n) {
-			expect_file(c, fds[--n]);
+			file_expect_for_all(c, fds[--n]);
 			close(fds[n]);
 		}
 	}

@@ -9,6 +9,7 @@
  */
 #include "record/control/job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,6 +34,7 @@
 #define JOB_REPLY_MS  30000	    /* the recorder may still be starting */
 #define JOB_AWAITS_NS 2000000000ull /* from the start on, ranks are waited for */
 #define JOB_FILES     3
+#define JOB_PREFIX    "job-"
 
 struct job_request {
 	int32_t pid;
@@ -72,7 +74,7 @@ static void job_set_name(struct job *job, const struct record_options *o)
 	hash = add_text(hash, getcwd(directory, sizeof(directory)) ? directory : "");
 	for (i = 0; i < o->n_arguments; i++)
 		hash = add_text(hash, o->arguments[i]);
-	snprintf(job->name, sizeof(job->name), "job-%016" PRIx64, hash);
+	snprintf(job->name, sizeof(job->name), JOB_PREFIX "%016" PRIx64, hash);
 }
 
 /* Files of each rank, or steps of each rank, need a recorder for each. */
@@ -88,37 +90,75 @@ static bool job_can_share(const struct record_options *o)
 	return o->command && !o->per_rank && !o->rank && !o->no_children && !o->schedule.active;
 }
 
-static bool job_address(const struct job *job, struct sockaddr_un *address)
+static bool job_address(int directory, const char *name, struct sockaddr_un *ret)
 {
-	memset(address, 0, sizeof(*address));
-	address->sun_family = AF_UNIX;
-	return snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s",
-			job->directory, job->name) < (int)sizeof(address->sun_path);
+	memset(ret, 0, sizeof(*ret));
+	ret->sun_family = AF_UNIX;
+	return snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s", directory,
+			name) < (int)sizeof(ret->sun_path);
+}
+
+static int job_connect(int socket, int directory, const char *name)
+{
+	struct sockaddr_un address;
+
+	if (!job_address(directory, name, &address))
+		return -ENAMETOOLONG;
+	return connect(socket, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+/* Removes the sockets of recorders that were killed, as launchers do when a rank fails. The lock is held. */
+static void job_remove_stale(int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!list && fd >= 0)
+		close(fd);
+	while (list && (entry = readdir(list))) {
+		int trial = strncmp(entry->d_name, JOB_PREFIX, strlen(JOB_PREFIX))
+				    ? -1
+				    : socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+		if (trial < 0)
+			continue;
+		if (job_connect(trial, directory, entry->d_name) == -ECONNREFUSED)
+			unlinkat(directory, entry->d_name, 0);
+		close(trial);
+	}
+	if (list)
+		closedir(list);
+}
+
+static bool job_listen(const struct job *job)
+{
+	struct sockaddr_un address;
+
+	return job_address(job->directory, job->name, &address) &&
+	       !bind(job->socket, (struct sockaddr *)&address, sizeof(address)) &&
+	       !fcntl(job->socket, F_SETFL, O_NONBLOCK);
 }
 
 /* Connects to the recorder; if there is none, becomes it. */
 static bool job_find_recorder(struct job *job)
 {
-	int directory = openat(job->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct sockaddr_un address;
+	int lock = openat(job->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	bool found = false;
 
 	job->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (directory >= 0 && job->socket >= 0 && job_address(job, &address) &&
-	    !flock(directory, LOCK_EX)) {
-		found = !connect(job->socket, (struct sockaddr *)&address, sizeof(address));
-		if (!found) {
-			unlinkat(job->directory, job->name, 0);
-			if (bind(job->socket, (struct sockaddr *)&address, sizeof(address)))
-				job_close(job);
-			else
-				fcntl(job->socket, F_SETFL, O_NONBLOCK);
-		}
-	} else {
+	if (lock < 0 || job->socket < 0 || flock(lock, LOCK_EX)) {
 		job_close(job);
+	} else {
+		found = !job_connect(job->socket, job->directory, job->name);
+		if (!found) {
+			job_remove_stale(job->directory);
+			if (!job_listen(job))
+				job_close(job);
+		}
 	}
-	if (directory >= 0)
-		close(directory);
+	if (lock >= 0)
+		close(lock);
 	return found;
 }
 
@@ -204,10 +244,11 @@ bool job_is_awaited(const struct recording *r, uint64_t now_ns)
 
 void job_close(struct job *job)
 {
-	if (job->socket >= 0)
-		close(job->socket);
+	/* In this order: the name may be another recorder's as soon as nobody listens. */
 	if (job->directory >= 0 && job->name[0])
 		unlinkat(job->directory, job->name, 0);
+	if (job->socket >= 0)
+		close(job->socket);
 	if (job->directory >= 0)
 		close(job->directory);
 	job->socket = job->directory = -1;

@@ -6,7 +6,7 @@
 ## make demo            record a real program; write a trace, print a table
 ## make test            run every test (`make check` does the same without looking for packages)
 ## make test-kernels    run tests in emulated machines with other kernels, which are downloaded. KERNELS=... selects some
-## make test-languages  run the tests of Go, Node.js, Java and PyTorch, and of libraries with annotations, which are installed
+## make test-languages  run the tests of Go, Node.js, Java, PyTorch, libraries with annotations and Slurm, which are installed
 ## make test-packages   build the packages twice, install them and the static file in roots of distributions, which are downloaded
 ## make test-loader     load traces in Perfetto's own trace processor, which is downloaded
 ## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind

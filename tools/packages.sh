@@ -34,7 +34,7 @@ if [ "${1:-}" = --page ]; then
 fi
 if [ "${1:-}" = --languages ]; then
 	packages="$packages golang-go nodejs openjdk-17-jdk-headless python3-torch libtbb-dev libomp-dev libdnnl-dev
-		openmpi-bin libopenmpi-dev"
+		openmpi-bin libopenmpi-dev slurm-wlm munge iproute2"
 	# Packages of nodejs that are not Debian's have the headers themselves.
 	[ -e /usr/include/node/node_api.h ] || packages="$packages libnode-dev"
 	shift

@@ -34,6 +34,8 @@ static int integer_convert(prof_arg_t *arg, PyObject *integer)
 
 	arg->type = PROF_VALUE_INT;
 	arg->bits = (uint64_t)number;
+	if (number != -1)
+		return 0;
 	if (overflow > 0) {
 		arg->type = PROF_VALUE_UINT;
 		arg->bits = PyLong_AsUnsignedLongLong(integer);
@@ -62,6 +64,9 @@ static int number_try(prof_arg_t *arg, PyObject *value)
 	PyObject *integer;
 	int failed = -1;
 
+	/* Most are that. */
+	if (Py_IS_TYPE(value, &PyLong_Type) && !integer_convert(arg, value))
+		return 0;
 	if (PyBool_Check(value)) {
 		arg->type = PROF_VALUE_BOOL;
 		arg->bits = value == Py_True;
@@ -94,17 +99,17 @@ int number_convert(prof_arg_t *arg, PyObject *number)
 static int text_argument_convert(struct converted *c, prof_arg_t *arg, PyObject *value)
 {
 	struct text text = { NULL, NULL };
-	PyObject *string = PyUnicode_Check(value) ? (Py_INCREF(value), value) : PyObject_Str(value);
+	/* A string is the caller's, who has it until the mark is made. */
+	PyObject *string = PyUnicode_Check(value) ? value : PyObject_Str(value);
 
 	if (!string) {
 		PyErr_Clear();
 		return -1;
 	}
-	if (text_convert(&text, string) < 0 || !text.utf8) {
-		Py_DECREF(string);
+	if (string != value)
+		c->made[c->n_made++] = string;
+	if (text_convert(&text, string) < 0 || !text.utf8)
 		return -1;
-	}
-	c->made[c->n_made++] = string;
 	if (text.made)
 		c->made[c->n_made++] = text.made;
 	*arg = prof_arg_string(arg->key, text.utf8);
@@ -130,7 +135,11 @@ static int one_convert(struct converted *c, PyObject *key, PyObject *value, int 
 		failed = only_numbers ? -1 : text_argument_convert(c, arg, value);
 	else
 		failed = number_try(arg, value);
-	if (failed && !only_numbers && !PyErr_Occurred())
+	if (!failed) {
+		c->n++;
+		return 0;
+	}
+	if (!only_numbers && !PyErr_Occurred())
 		failed = text_argument_convert(c, arg, value);
 	if (PyErr_Occurred())
 		return -1;

@@ -45,6 +45,8 @@ struct thread {
 	uint64_t next_id, last_id;
 	const void *itt_handle; /* that it used last, and its domain */
 	const prof_runtime_domain_t *itt_domain;
+	const prof_track_t *itt_track; /* NULL, or where its tasks with times of their own are */
+	uint32_t itt_depth;	       /* how many of these are open */
 };
 extern __thread struct thread thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -97,6 +99,10 @@ enum map_kind {
 	MAP_ITT_LEGACY_FRAME,
 	MAP_ITT_NUMBER, /* of an event, by its name */
 	MAP_ITT_NUMBERED,
+	MAP_ITT_CLOCK,
+	MAP_ITT_TRACK,
+	MAP_ITT_DOMAIN_TRACK, /* by the domain made here */
+	MAP_ITT_HISTOGRAM,
 };
 static inline uint64_t map_key(enum map_kind kind, uint64_t handle)
 {
@@ -127,11 +133,18 @@ void *map_add(uint64_t key, void *value);
  * open.c: slices that are open and end with a number only, with what their ends have to repeat. A begin that was not
  * recorded, or found no place, is not among them: open_remove() returns false.
  */
+struct open_begin { /* of a slice that comes with its times */
+	uint64_t time, id, parent;
+	const void *function;
+};
 struct open_slice {
 	const prof_runtime_domain_t *domain;
+	struct open_begin begin;
 	char name[NAME_KEPT];
 };
-bool open_add(uint64_t key, const prof_runtime_domain_t *domain, const char *name);
+/* `begin` may be NULL. */
+bool open_add(uint64_t key, const prof_runtime_domain_t *domain, const char *name,
+	      const struct open_begin *begin);
 bool open_remove(uint64_t key, struct open_slice *ret_slice);
 /* Whether there is any. A load and a branch, while nobody records. */
 bool open_any(void);

@@ -34,19 +34,14 @@ static const struct itt_row rows[] = { ITT_FUNCTIONS(ITT_ROW){ NULL, NULL, NULL 
 	X(model_task_end) X(model_lock_acquire) X(model_lock_release) \
 	X(heap_allocate_begin) X(heap_allocate_end) X(heap_free_begin) X(heap_free_end) \
 	X(heap_reallocate_begin) X(heap_reallocate_end) X(heap_internal_access_begin) \
-	X(heap_internal_access_end) X(task_group) X(task_begin_ex) X(task_begin_fn_ex) \
-	X(task_end_ex) X(task_begin_overlapped_ex) X(task_end_overlapped_ex) X(marker_ex) \
-	X(relation_add) X(relation_add_to_current) X(relation_add_ex) \
-	X(relation_add_to_current_ex) X(counter_set_value_ex) X(stack_callee_enter) \
-	X(stack_callee_leave) X(set_track) X(histogram_submit) X(formatted_metadata_add) \
+	X(heap_internal_access_end) X(counter_set_value_ex) X(stack_callee_enter) \
+	X(stack_callee_leave) X(formatted_metadata_add) \
 	X(formatted_metadata_add_overlapped) X(thread_ignore) X(mark_off) X(mark_global) \
-	X(mark_global_off) X(pause_scoped) X(resume_scoped) X(detach) \
-	X(stack_caller_destroy) X(heap_record) X(heap_reset_detection) \
-	X(heap_record_memory_growth_begin) X(heap_record_memory_growth_end) X(memory_read) \
-	X(memory_write) X(memory_update) X(model_record_allocation) \
-	X(model_record_deallocation) X(model_lock_acquire_2) X(model_lock_release_2) \
-	X(thr_name_set) X(thr_ignore) X(module_load) X(module_unload) X(id_create_ex) \
-	X(id_destroy_ex)
+	X(mark_global_off) X(detach) X(stack_caller_destroy) X(heap_record) \
+	X(heap_reset_detection) X(heap_record_memory_growth_begin) \
+	X(heap_record_memory_growth_end) X(memory_read) X(memory_write) X(memory_update) \
+	X(model_record_allocation) X(model_record_deallocation) X(model_lock_acquire_2) \
+	X(model_lock_release_2) X(thr_ignore) X(module_load) X(module_unload)
 /* clang-format on */
 
 #define ITT_DEFINE_COUNTED(name)                                            \
@@ -149,6 +144,7 @@ void __itt_api_init(struct itt_global *global, int groups)
 	static const unsigned char magic[] = { 0xed, 0xab, 0xab, 0xec, 0x0d, 0xee, 0xda, 0x30 };
 	static struct unsupported unknown = { "ITT of an unknown version", 0, NULL, 0 };
 	const struct itt_early_counter *counter;
+	const struct itt_early_histogram *histogram;
 	void *before[MAX_FUNCTIONS];
 	unsigned i, n = 0;
 
@@ -166,10 +162,14 @@ void __itt_api_init(struct itt_global *global, int groups)
 	for (i = 0; i < n; i++)
 		itt_fill_in(&global->functions[i], before[i]);
 	itt_clock_begin();
-	if (global->minor < 18)
+	if (global->build < ITT_BUILD_COUNTERS)
 		return;
 	for (counter = global->counters; counter; counter = counter->next)
 		itt_counter_register(counter);
+	for (i = 0; i < n && strcmp(global->functions[i].name, "__itt_histogram_create"); i++)
+		;
+	for (histogram = i < n ? global->histograms : NULL; histogram; histogram = histogram->next)
+		itt_histogram_register(histogram);
 }
 
 EXPORTED void __itt_api_fini(struct itt_global *global);

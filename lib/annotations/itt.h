@@ -52,9 +52,34 @@ struct itt_early_counter {
 	struct itt_early_counter *next;
 };
 
+/* The same of a histogram. The types of the numbers in x and y; 0: there are none in x. */
+struct itt_early_histogram {
+	const struct itt_domain *domain;
+	const char *name;
+	void *wide_name;
+	int x_type, y_type;
+	int extra1;
+	void *extra2;
+	struct itt_early_histogram *next;
+};
+
+/* A clock that the program reads: its ticks in a second, and what it says now. */
+struct itt_clock_info {
+	unsigned long long frequency, base;
+};
+typedef void itt_clock_read(struct itt_clock_info *ret_info, void *data);
+struct itt_clock {
+	struct itt_clock_info info;
+	itt_clock_read *read;
+	void *data;
+	int extra1;
+	void *extra2;
+	struct itt_clock *next;
+};
+
 struct itt_global {
 	unsigned char magic[8];
-	unsigned long major, minor, build;
+	unsigned long major, minor, build; /* the minor version is 0 in all */
 	volatile long initialized, mutex_initialized, atomic_counter;
 	pthread_mutex_t mutex;
 	void *library, *error_handler;
@@ -64,9 +89,12 @@ struct itt_global {
 	void *threads;
 	struct itt_domain *domains;
 	struct itt_string *strings;
-	int state; /* from version 3.18 on, as what follows */
+	int state; /* from ITT_BUILD_COUNTERS on, as what follows */
 	struct itt_early_counter *counters;
+	unsigned int collects_events;
+	struct itt_early_histogram *histograms; /* of those that have histogram_create */
 };
+#define ITT_BUILD_COUNTERS 20180723
 
 enum itt_type {
 	ITT_U64 = 1,
@@ -106,14 +134,44 @@ static inline const prof_runtime_domain_t *itt_domain_begun(const struct itt_dom
 		return known;
 	return itt_domain_look_up(domain, true);
 }
+static inline bool itt_id_is_null(const struct itt_id *id)
+{
+	return !(id->d1 | id->d2 | id->d3);
+}
+/* By its id, in its domain. Regions, and tasks with times, may have the ids of tasks. */
+static inline uint64_t itt_open_key(const prof_runtime_domain_t *domain, const struct itt_id *id,
+				    uint64_t kind)
+{
+	uint64_t key = (uint64_t)(uintptr_t)domain ^ kind;
+
+	key = (key ^ id->d1) * UINT64_C(0xff51afd7ed558ccd);
+	key = ((key ^ key >> 33) ^ id->d2) * UINT64_C(0xc4ceb9fe1a85ec53);
+	key = ((key ^ key >> 33) ^ id->d3) * UINT64_C(0xff51afd7ed558ccd);
+	return key ^ key >> 33;
+}
 static inline const char *itt_text(const struct itt_string *string)
 {
 	return string && string->text ? string->text : "(no name)";
 }
 
-/* itt_frames.c: the clock of another tool is compared with ours from here on. */
+/* itt_clocks.c: the clock of another tool is compared with ours from here on. */
 void itt_clock_begin(void);
+/*
+ * A time of a clock that the program has created, in nanoseconds of CLOCK_MONOTONIC. NULL: of itt_get_timestamp(). False:
+ * nobody knows the clock, which is counted.
+ */
+bool itt_clock_convert(const struct itt_clock *clock, uint64_t *time);
+/* Whether a slice can have these times. If not, it is counted. */
+bool itt_times_are_possible(uint64_t begin, uint64_t end);
 
+/* itt_relations.c: a task with an id begins; arrows may begin and end there. */
+SELDOM void itt_relate_begun(const prof_runtime_domain_t *domain, const struct itt_id *id);
+bool itt_relations_any(void);
+
+/* itt_histograms.c */
+void itt_histogram_register(const struct itt_early_histogram *early);
+
+extern struct unsupported itt_bad_type HIDDEN, itt_too_many HIDDEN;
 /* itt_values.c. Returns whether the type is known. */
 bool itt_value_read(enum itt_type type, const void *at, const char *key, prof_arg_t *ret_arg);
 void itt_counter_register(const struct itt_early_counter *early);
@@ -131,6 +189,14 @@ typedef const struct itt_string *itt_string_t;
 	X(void, thread_set_name, (const char *name))                                              \
 	X(void, pause, (void))                                                                    \
 	X(void, resume, (void))                                                                   \
+	X(struct itt_clock *, clock_domain_create, (itt_clock_read * read, void *data))           \
+	X(void, clock_domain_reset, (void))                                                       \
+	X(void *, track_group_create, (itt_string_t name, int type))                              \
+	X(void *, track_create, (void *group, itt_string_t name, int type))                       \
+	X(void, set_track, (void *track))                                                         \
+	X(void, pause_scoped, (int scope))                                                        \
+	X(void, resume_scoped, (int scope))                                                       \
+	X(int, thr_name_set, (const char *name, int length))                                      \
 	X(void, id_create, (itt_domain_t domain, struct itt_id id))                               \
 	X(void, id_destroy, (itt_domain_t domain, struct itt_id id))                              \
 	X(unsigned long long, get_timestamp, (void))                                              \
@@ -145,6 +211,43 @@ typedef const struct itt_string *itt_string_t;
 	X(void, region_begin,                                                                     \
 	  (itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name))       \
 	X(void, region_end, (itt_domain_t domain, struct itt_id id))                              \
+	X(void, task_begin_ex,                                                                    \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id, struct itt_id parent, itt_string_t name))                            \
+	X(void, task_begin_fn_ex,                                                                 \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id, struct itt_id parent, void *function))                               \
+	X(void, task_end_ex,                                                                      \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time))               \
+	X(void, task_begin_overlapped_ex,                                                         \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id, struct itt_id parent, itt_string_t name))                            \
+	X(void, task_end_overlapped_ex,                                                           \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id))                                                                     \
+	X(void, marker_ex,                                                                        \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id, itt_string_t name, int scope))                                       \
+	X(void, id_create_ex,                                                                     \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id))                                                                     \
+	X(void, id_destroy_ex,                                                                    \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id id))                                                                     \
+	X(void, task_group,                                                                       \
+	  (itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name))       \
+	X(void, relation_add,                                                                     \
+	  (itt_domain_t domain, struct itt_id head, int relation, struct itt_id tail))            \
+	X(void, relation_add_to_current, (itt_domain_t domain, int relation, struct itt_id tail)) \
+	X(void, relation_add_ex,                                                                  \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time,                \
+	   struct itt_id head, int relation, struct itt_id tail))                                 \
+	X(void, relation_add_to_current_ex,                                                       \
+	  (itt_domain_t domain, struct itt_clock * clock, unsigned long long time, int relation,  \
+	   struct itt_id tail))                                                                   \
+	X(void *, histogram_create,                                                               \
+	  (itt_domain_t domain, const char *name, int x_type, int y_type))                        \
+	X(void, histogram_submit, (void *histogram, size_t length, void *x, void *y))             \
 	X(void, frame_begin_v3, (itt_domain_t domain, struct itt_id * id))                        \
 	X(void, frame_end_v3, (itt_domain_t domain, struct itt_id * id))                          \
 	X(void, frame_submit_v3,                                                                  \

@@ -6,67 +6,6 @@
  */
 #include "itt.h"
 
-#include <time.h>
-
-static uint64_t itt_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/*
- * The clock of submitted frames is ours, in nanoseconds, or that of another tool, whose unit and origin nobody tells: that
- * one is read together with ours when the library begins, and again for each frame.
- */
-struct itt_reading {
-	uint64_t theirs, ours;
-};
-static struct itt_reading first_reading;
-static int first_state; /* 2: it is there */
-
-/* Both clocks at one moment: of some readings that with the least time in between. */
-static struct itt_reading itt_read_clocks(void)
-{
-	struct itt_reading best = { 0, 0 };
-	uint64_t least = UINT64_MAX;
-	int i;
-
-	for (i = 0; i < 4; i++) {
-		const uint64_t before = itt_now(), theirs = itt_chained.get_timestamp();
-		const uint64_t took = itt_now() - before;
-
-		if (took < least) {
-			least = took;
-			best = (struct itt_reading){ theirs, before + took / 2 };
-		}
-	}
-	return best;
-}
-
-void itt_clock_begin(void)
-{
-	if (!itt_chained.get_timestamp || __atomic_exchange_n(&first_state, 1, __ATOMIC_ACQ_REL))
-		return;
-	first_reading = itt_read_clocks();
-	__atomic_store_n(&first_state, 2, __ATOMIC_RELEASE);
-}
-
-unsigned long long itt_get_timestamp(void)
-{
-	return itt_chained.get_timestamp ? itt_chained.get_timestamp() : itt_now();
-}
-
-/* A time of the other tool's clock in ours, given what both say now. */
-static uint64_t itt_convert(uint64_t time, const struct itt_reading *now)
-{
-	const double units = (double)(now->theirs - first_reading.theirs);
-	const double rate = units > 0 ? (double)(now->ours - first_reading.ours) / units : 1;
-
-	return now->ours - (uint64_t)(int64_t)((double)(int64_t)(now->theirs - time) * rate);
-}
-
 static const prof_frame_t *itt_frame_of(const prof_runtime_domain_t *domain)
 {
 	const uint64_t key = map_key_of(MAP_ITT_FRAME, domain);
@@ -112,18 +51,10 @@ void itt_frame_end_v3(itt_domain_t domain, struct itt_id *id)
 
 static APART void itt_put_frame(itt_domain_t domain, uint64_t begin, uint64_t end)
 {
-	static struct unsupported wrong = { "ITT frames with impossible times", 0, NULL, 0 };
 	const prof_runtime_domain_t *const d = itt_domain_find(domain);
-	if (__atomic_load_n(&first_state, __ATOMIC_ACQUIRE) == 2) {
-		const struct itt_reading now = itt_read_clocks();
 
-		begin = itt_convert(begin, &now);
-		end = itt_convert(end, &now);
-	}
-	/* A clock that is converted may be a little ahead. */
-	if (end < begin || end > itt_now() + 1000000)
-		unsupported_count(&wrong);
-	else
+	if (itt_clock_convert(NULL, &begin) && itt_clock_convert(NULL, &end) &&
+	    itt_times_are_possible(begin, end))
 		prof_slice_at_args(d, NULL, d->name, begin, end, NULL, 0);
 }
 

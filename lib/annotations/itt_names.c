@@ -75,6 +75,17 @@ void itt_thread_set_name(const char *name)
 		thread_set_name(name);
 }
 
+int itt_thr_name_set(const char *name, int length)
+{
+	char text[NAME_KEPT];
+
+	ITT_CHAIN(thr_name_set, name, length);
+	if (name)
+		thread_set_name(text_copy(text, sizeof(text), name,
+					  length > 0 ? (size_t)length : sizeof(text)));
+	return 0;
+}
+
 void itt_pause(void)
 {
 	if (itt_chained.pause)
@@ -89,6 +100,23 @@ void itt_resume(void)
 	prof_resume();
 }
 
+/* The recording is of the host; what is offloaded to a device is paused where it is marked. */
+#define ITT_SCOPE_HOST 1
+
+void itt_pause_scoped(int scope)
+{
+	ITT_CHAIN(pause_scoped, scope);
+	if (scope & ITT_SCOPE_HOST)
+		prof_pause();
+}
+
+void itt_resume_scoped(int scope)
+{
+	ITT_CHAIN(resume_scoped, scope);
+	if (scope & ITT_SCOPE_HOST)
+		prof_resume();
+}
+
 /* An id is known by the tasks that have it. */
 void itt_id_create(itt_domain_t domain, struct itt_id id)
 {
@@ -98,4 +126,16 @@ void itt_id_create(itt_domain_t domain, struct itt_id id)
 void itt_id_destroy(itt_domain_t domain, struct itt_id id)
 {
 	ITT_CHAIN(id_destroy, domain, id);
+}
+
+void itt_id_create_ex(itt_domain_t domain, struct itt_clock *clock, unsigned long long time,
+		      struct itt_id id)
+{
+	ITT_CHAIN(id_create_ex, domain, clock, time, id);
+}
+
+void itt_id_destroy_ex(itt_domain_t domain, struct itt_clock *clock, unsigned long long time,
+		       struct itt_id id)
+{
+	ITT_CHAIN(id_destroy_ex, domain, clock, time, id);
 }

@@ -5,11 +5,6 @@
  */
 #include "itt.h"
 
-static bool itt_id_is_null(const struct itt_id *id)
-{
-	return !(id->d1 | id->d2 | id->d3);
-}
-
 /* The slice that an end belongs to is the innermost one of its domain on the thread. */
 static uint64_t itt_token(const prof_runtime_domain_t *domain)
 {
@@ -37,6 +32,8 @@ static SELDOM void itt_put_task_args(const prof_runtime_domain_t *d, const struc
 	if (function)
 		args[n++] = prof_arg_pointer("function", function);
 	prof_scope_begin_args(d, itt_token(d), name, args, n);
+	if (itt_relations_any() && !itt_id_is_null(id))
+		itt_relate_begun(d, id);
 }
 
 static APART void itt_put_task(itt_domain_t domain, const struct itt_id *id,
@@ -78,18 +75,6 @@ void itt_task_end(itt_domain_t domain)
 	ITT_CHAIN(task_end, domain);
 }
 
-/* By its id, in its domain. Regions may have the ids of tasks. */
-static uint64_t itt_open_key(const prof_runtime_domain_t *domain, const struct itt_id *id,
-			     uint64_t kind)
-{
-	uint64_t key = itt_token(domain) ^ kind;
-
-	key = (key ^ id->d1) * UINT64_C(0xff51afd7ed558ccd);
-	key = ((key ^ key >> 33) ^ id->d2) * UINT64_C(0xc4ceb9fe1a85ec53);
-	key = ((key ^ key >> 33) ^ id->d3) * UINT64_C(0xff51afd7ed558ccd);
-	return key ^ key >> 33;
-}
-
 static APART void itt_put_open(itt_domain_t domain, const struct itt_id *id,
 			       const struct itt_id *parent, itt_string_t name, uint64_t kind)
 {
@@ -98,7 +83,7 @@ static APART void itt_put_open(itt_domain_t domain, const struct itt_id *id,
 	prof_arg_t args[2];
 	const size_t n = itt_id_args(args, id, parent);
 
-	if (open_add(key, d, itt_text(name)))
+	if (open_add(key, d, itt_text(name), NULL))
 		prof_async_begin_args(d, itt_text(name), key, args, n);
 }
 
@@ -144,11 +129,25 @@ void itt_region_end(itt_domain_t domain, struct itt_id id)
 	ITT_CHAIN(region_end, domain, id);
 }
 
+static const struct itt_id no_parent = { 0, 0, 0 };
+
+/* A group of tasks has no duration: it is a moment that tells its name and ids. */
+void itt_task_group(itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name)
+{
+	ITT_CHAIN(task_group, domain, id, parent, name);
+	if (is_recorded()) {
+		prof_arg_t args[2];
+		const size_t n = itt_id_args(args, &id, &parent);
+
+		prof_instant_args(itt_domain_find(domain), itt_text(name), PROF_SCOPE_THREAD, args,
+				  n);
+	}
+}
+
 void itt_marker(itt_domain_t domain, struct itt_id id, itt_string_t name, int scope)
 {
 	static const int scopes[] = { PROF_SCOPE_THREAD, PROF_SCOPE_GLOBAL, PROF_SCOPE_PROCESS,
 				      PROF_SCOPE_THREAD, PROF_SCOPE_TASK,   PROF_SCOPE_MARKER };
-	const struct itt_id no_parent = { 0, 0, 0 };
 
 	ITT_CHAIN(marker, domain, id, name, scope);
 	if (is_recorded()) {

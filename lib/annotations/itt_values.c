@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct unsupported bad_type = { "ITT values of an unknown type", 0, NULL, 0 };
+struct unsupported itt_too_many = { "ITT values beyond the 32nd", 0, NULL, 0 };
+struct unsupported itt_bad_type = { "ITT values of an unknown type", 0, NULL, 0 };
 
 bool itt_value_read(enum itt_type type, const void *at, const char *key, prof_arg_t *ret_arg)
 {
@@ -166,7 +167,7 @@ static void itt_counter_add(struct itt_counter *counter, uint64_t by)
 	if (!counter)
 		return;
 	if (counter->type == ITT_FLOAT || counter->type == ITT_DOUBLE) {
-		unsupported_count(&bad_type);
+		unsupported_count(&itt_bad_type);
 		return;
 	}
 	value = __atomic_add_fetch(&counter->bits, by, __ATOMIC_RELAXED);
@@ -265,17 +266,16 @@ static void itt_put_values(itt_domain_t domain, itt_string_t key, int type, size
 						      "14",    "15", "16", "17", "18", "19", "20",
 						      "21",    "22", "23", "24", "25", "26", "27",
 						      "28",    "29", "30", "31" };
-	static struct unsupported too_many = { "ITT values beyond the 32nd", 0, NULL, 0 };
 	const uint64_t size = itt_type_size((enum itt_type)type);
 	prof_arg_t args[MAX_VALUES];
 	size_t i;
 
 	if (!size)
-		unsupported_count(&bad_type);
+		unsupported_count(&itt_bad_type);
 	if (!size || !data)
 		count = 0;
 	if (count > MAX_VALUES) {
-		unsupported_count(&too_many);
+		unsupported_count(&itt_too_many);
 		count = MAX_VALUES;
 	}
 	for (i = 0; i < count; i++)

@@ -120,7 +120,7 @@ static void nvtx_put_start_of(const struct nvtx_domain *domain, struct nvtx_even
 {
 	const prof_runtime_domain_t *const place = nvtx_event_place(domain, e);
 
-	if (open_add(id, place, e->name))
+	if (open_add(id, place, e->name, NULL))
 		prof_async_begin_args(place, e->name, id, e->args, e->n_args);
 }
 

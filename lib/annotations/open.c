@@ -34,7 +34,8 @@ bool open_any(void)
 	return __atomic_load_n(&n_open, __ATOMIC_RELAXED) != 0;
 }
 
-bool open_add(uint64_t key, const prof_runtime_domain_t *domain, const char *name)
+bool open_add(uint64_t key, const prof_runtime_domain_t *domain, const char *name,
+	      const struct open_begin *begin)
 {
 	static struct unsupported full = { "slices that overlap too many others", 0, NULL, 0 };
 	unsigned i, at;
@@ -51,6 +52,8 @@ bool open_add(uint64_t key, const prof_runtime_domain_t *domain, const char *nam
 						 __ATOMIC_RELAXED))
 			continue;
 		slices[at][i].domain = domain;
+		if (begin)
+			slices[at][i].begin = *begin;
 		text_copy(slices[at][i].name, NAME_KEPT, name, NAME_KEPT);
 		__atomic_add_fetch(&n_open, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&bucket[i], key, __ATOMIC_RELEASE);

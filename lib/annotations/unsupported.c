@@ -29,7 +29,8 @@ void unsupported_count(struct unsupported *u)
 		unsupported_mark(u, count);
 }
 
-__attribute__((destructor)) static void unsupported_mark_all(void)
+/* Behind destructors without a priority, which may count. */
+__attribute__((destructor(101))) static void unsupported_mark_all(void)
 {
 	const struct unsupported *u = __atomic_load_n(&counted, __ATOMIC_ACQUIRE);
 

@@ -158,6 +158,62 @@ static void nvtx_name(struct input *in)
 	free(name);
 }
 
+static void itt_fuzz_clock(struct itt_clock_info *info, void *data)
+{
+	*info = *(struct itt_clock_info *)data;
+}
+
+/* Tasks with times of a clock of any speed, relations, histograms. */
+static void itt_call_timed(struct input *in, struct itt_id id, int type)
+{
+	static struct itt_domain domain = { .enabled = 1, .name = "fuzz" };
+	static struct itt_string string = { .text = "fuzz" };
+	static struct itt_clock_info info;
+	static struct itt_clock *clock;
+	static void *histograms[16];
+	const unsigned h = input_number(in, 1) & 15, x_type = h & 3, y_type = h >> 2;
+	const uint64_t time = input_number(in, 8);
+	const size_t count = input_number(in, 1);
+	void *x, *y;
+
+	info.frequency = input_number(in, 4);
+	info.base = input_number(in, 8);
+	if (!clock)
+		clock = itt_clock_domain_create(itt_fuzz_clock, &info);
+	itt_clock_domain_reset();
+	switch (input_number(in, 1) % 6) {
+	case 0:
+		itt_task_begin_ex(&domain, clock, time, id, id, &string);
+		break;
+	case 1:
+		itt_task_end_ex(&domain, count & 1 ? clock : NULL, time);
+		break;
+	case 2:
+		itt_task_begin_overlapped_ex(&domain, count & 1 ? clock : NULL, time, id, id, NULL);
+		break;
+	case 3:
+		itt_task_end_overlapped_ex(&domain, clock, time, id);
+		itt_marker_ex(NULL, clock, time, id, &string, type);
+		break;
+	case 4:
+		itt_relation_add_to_current(&domain, type, id);
+		itt_task_begin(&domain, id, id, &string);
+		itt_task_end(&domain);
+		break;
+	case 5:
+		/* Handles stay for good: there is one for each pair of types. */
+		if (!histograms[h])
+			histograms[h] = itt_histogram_create(&domain, "h", (int)x_type * 2,
+							     (int)y_type * 2 + 1);
+		x = input_memory(in, count * itt_type_size((enum itt_type)(x_type * 2)));
+		y = input_memory(in, count * itt_type_size((enum itt_type)(y_type * 2 + 1)));
+		itt_histogram_submit(histograms[h], count, x, y);
+		free(x);
+		free(y);
+		break;
+	}
+}
+
 static void itt_call(struct input *in, unsigned what)
 {
 	static struct itt_domain domain = { .enabled = 1, .name = "fuzz" };
@@ -197,6 +253,9 @@ static void itt_call(struct input *in, unsigned what)
 		itt_event_end(itt_event_start(type));
 		itt_marker(&domain, id, &string, type);
 		break;
+	case 6:
+		itt_call_timed(in, id, type);
+		break;
 	}
 }
 
@@ -207,7 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* The lower half of the switch is that of probes, the upper one that of buffers. */
 	prof_domain_in_prof_runtime.on = input_number(&in, 1) & 1 ? 1 : 1u << 16;
 	while (in.left) {
-		const unsigned what = (unsigned)input_number(&in, 1) % 12;
+		const unsigned what = (unsigned)input_number(&in, 1) % 13;
 
 		if (what < 5)
 			nvtx_call(&in, what);

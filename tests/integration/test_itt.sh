@@ -63,8 +63,50 @@ for mode in $(batch_modes); do
 	for kind in json pftrace; do
 		equal "$mode: bad calls, $kind: each is counted" "$(for what in 'ITT counters that were not created' \
 			'ITT events that were not created' 'ITT functions of an unknown name' 'ITT objects of an unsupported kind' \
-			'ITT values of an unknown type'; do
-			counted "$tmp/t.$kind" "$what"; done | xargs)" "3 3 3 6 6"
+			'ITT values of an unknown type' 'ITT tasks with times whose beginning is not known' \
+			'ITT clocks that were not created' 'ITT times that are impossible' 'ITT histograms that were not created' \
+			'ITT tracks that were not created'; do
+			counted "$tmp/t.$kind" "$what"; done | xargs)" "3 3 3 6 9 9 3 3 3 3"
+	done
+done
+
+# Tasks and markers that come with their times, by the clock of a device; begun while nobody records, or ended then.
+for mode in $(batch_modes); do
+	start_service "$programs/itt" 1 1
+	tell begintimed
+	attach --mode $mode
+	tell endtimed
+	tell timed
+	tell relate
+	tell histogram
+	tell begintimed
+	end_service "$mode: times of a device"
+	equal "$mode: times of a device: the account adds up" "$(field "$tmp/s" adds_up)" true
+	sed -n 's/^timed //p' "$tmp/out" | sort >"$tmp/wanted"
+	equal "$mode: times of a device: there are some" "$(wc -l <"$tmp/wanted")" 6
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" >"$tmp/canon"
+		sed -nE 's/^[0-9]+ 0 (SLICE|INSTANT)_AT ([0-9]+) (outer|inner|late|moment|\(function\)) itt.domain /\3 \2 /p' "$tmp/canon" |
+			sed -E 's/until=([0-9]+) /\1 /' | sort >"$tmp/got"
+		# The clock was read a moment beside ours, on a busy machine.
+		equal "$mode, $kind: times of a device: each is where it was" "$(paste -d' ' "$tmp/wanted" "$tmp/got" | awk '
+			function near(a, b) { return a - b <= 1000000 && b - a <= 1000000 }
+			$1 == $5 && near($2, $6) && near($3, $7) && $7 - $6 >= $3 - $2 - 1 && $7 - $6 <= $3 - $2 + 1 && index($0, "on=\"" $4 "\"") { n++ }
+			END { print n + 0, NR }')" "6 6"
+		equal "$mode, $kind: times of a device: ids and functions" "$(grep -c ' outer itt.domain .*id=n:11 parent=n:10$' "$tmp/canon") $(
+			grep -c ' (function) itt.domain .*function=s:"0x1234"$' "$tmp/canon") $(
+			grep -c ' moment itt.domain .*id=n:11$' "$tmp/canon")" "1 1 1"
+		equal "$mode, $kind: relations" "$(sed -nE 's/.* INSTANT [0-9]+ (is .*|key) itt.domain (.*)/\1 \2/p' "$tmp/canon" | sort | tr '\n' ';')" \
+			"is dependent on tail=n:21;is parent of tail=n:22;is predecessor to head=n:21 tail=n:22;is related to head=n:21 tail=n:22;key id=n:21;"
+		# From the parent to its child, and from the task to the one that depends on it; the last task's arrow has no end.
+		equal "$mode, $kind: arrows" "$(sed -nE 's/.* (FLOW_[A-Z]+) [0-9]+ (id=.*)/\2 \1/p' "$tmp/canon" | sort |
+			awk '{ all[$1] = all[$1] " " $2 } END { for (i in all) print all[i] }' | sort | xargs)" \
+			"FLOW_IN FLOW_OUT FLOW_IN FLOW_OUT FLOW_OUT"
+		equal "$mode, $kind: histograms" "$(sed -nE 's/.* COUNTER [0-9]+ (early_)?(histogram .*)/\1\2/p' "$tmp/canon" | sort | tr '\n' ';')" \
+			"early_histogram 0 n:5;early_histogram 1 n:-6;histogram -1 n:10;histogram 2 n:20;histogram 40 n:1099511627776;"
+		equal "$mode, $kind: tasks with times that began before, or never ended, are counted" \
+			"$(counted "$tmp/t.$kind" 'ITT tasks with times whose beginning is not known') $(
+			counted "$tmp/t.$kind" 'ITT tasks with times that never ended')" "3 3"
 	done
 done
 
@@ -89,7 +131,7 @@ for other in "" "$programs/collector.so"; do
 				print n, good
 			}')" "2 2"
 	done
-	[ -n "$other" ] || equal "frames: one that ends before it begins is counted" "$(counted "$tmp/t.json" 'ITT frames with impossible times')" 1
+	[ -n "$other" ] || equal "frames: one that ends before it begins is counted" "$(counted "$tmp/t.json" 'ITT times that are impossible')" 1
 done
 
 # The program pauses its recording.
@@ -99,8 +141,12 @@ tell pause
 tell work
 tell resume
 tell work
+tell pausehost
+tell work
+tell resumehost
+tell work
 end_service "paused"
-equal "paused: half of it is there" "$(events "$tmp/t.pftrace" | sed -n 's/^BEGIN outer itt.domain //p')" 10
+equal "paused: half of it is there" "$(events "$tmp/t.pftrace" | sed -n 's/^BEGIN outer itt.domain //p')" 20
 
 # Another tool is called as well, and counts the same.
 export COLLECTOR_OUT=$tmp/called

@@ -6,7 +6,8 @@
  *	itt THREADS ROUNDS
  *
  * Each line of its input is a word: `work` annotates and prints at the end what a trace of that contains; `open` begins
- * tasks that nobody ends; `begin` and `end` begin and end some; `count` and `sync` call once; `submit`, said twice, submits frames; `bad` does what no program
+ * tasks that nobody ends; `begin` and `end` begin and end some; `count` and `sync` call once; `submit`, said twice, submits frames; `timed` annotates with the
+ * times of a device's clock, and prints them in ours; `begintimed` and `endtimed` begin and end three such tasks; `relate` relates tasks to one another; `histogram` submits one; `bad` does what no program
  * should; `time N` says what a call costs; `fini` tells the tool that the program ends. It ends with its input.
  */
 #include <dlfcn.h>
@@ -37,6 +38,29 @@ typedef struct handle {
 typedef struct {
 	unsigned long long d1, d2, d3;
 } id_t_;
+
+typedef struct {
+	unsigned long long freq, base;
+} clock_info_t;
+
+typedef struct clock_domain {
+	clock_info_t info;
+	void (*fn)(clock_info_t *, void *);
+	void *fn_data;
+	int extra1;
+	void *extra2;
+	struct clock_domain *next;
+} clock_domain_t;
+
+typedef struct histogram {
+	const domain_t *domain;
+	const char *nameA;
+	void *nameW;
+	int x_type, y_type;
+	int extra1;
+	void *extra2;
+	struct histogram *next;
+} histogram_t;
 
 typedef struct counter_info {
 	const char *nameA;
@@ -70,6 +94,9 @@ typedef struct {
 	handle_t *string_list;
 	int state;
 	counter_info_t *counter_list;
+	unsigned int ipt_collect_events;
+	histogram_t *histogram_list;
+	void *counter_metadata_list;
 } global_t;
 
 static domain_t *(*domain_create)(const char *);
@@ -93,6 +120,27 @@ static void *(*counter_create)(const char *, const char *),
 static void (*counter_inc)(void *), (*counter_dec_delta)(void *, unsigned long long),
 	(*counter_set)(void *, void *);
 static void (*counter_inc_delta_v3)(const domain_t *, handle_t *, unsigned long long);
+static clock_domain_t *(*clock_domain_create)(void (*)(clock_info_t *, void *), void *);
+static void (*clock_domain_reset)(void);
+static void (*task_begin_ex)(const domain_t *, clock_domain_t *, unsigned long long, id_t_, id_t_,
+			     handle_t *);
+static void (*task_begin_fn_ex)(const domain_t *, clock_domain_t *, unsigned long long, id_t_,
+				id_t_, void *);
+static void (*task_end_ex)(const domain_t *, clock_domain_t *, unsigned long long);
+static void (*task_begin_overlapped_ex)(const domain_t *, clock_domain_t *, unsigned long long,
+					id_t_, id_t_, handle_t *);
+static void (*task_end_overlapped_ex)(const domain_t *, clock_domain_t *, unsigned long long,
+				      id_t_);
+static void (*marker_ex)(const domain_t *, clock_domain_t *, unsigned long long, id_t_, handle_t *,
+			 int);
+static void (*task_group)(const domain_t *, id_t_, id_t_, handle_t *);
+static void (*relation_add)(const domain_t *, id_t_, int, id_t_),
+	(*relation_add_to_current)(const domain_t *, int, id_t_);
+static void *(*track_group_create)(handle_t *, int), *(*track_create)(void *, handle_t *, int);
+static void (*set_track)(void *);
+static histogram_t *(*histogram_create)(const domain_t *, const char *, int, int);
+static void (*histogram_submit)(histogram_t *, size_t, void *, void *);
+static void (*pause_scoped)(int), (*resume_scoped)(int);
 static int (*event_create)(const char *, int), (*event_start)(int), (*event_end)(int);
 static void (*sync_acquired)(void *);
 static void *(*stack_caller_create)(void), *(*heap_function_create)(const char *, const char *);
@@ -128,6 +176,24 @@ static api_info_t api[] = { API(domain_create, domain_create),
 			    API(counter_dec_delta, counter_dec_delta),
 			    API(counter_set_value, counter_set),
 			    API(counter_inc_delta_v3, counter_inc_delta_v3),
+			    API(clock_domain_create, clock_domain_create),
+			    API(clock_domain_reset, clock_domain_reset),
+			    API(task_begin_ex, task_begin_ex),
+			    API(task_begin_fn_ex, task_begin_fn_ex),
+			    API(task_end_ex, task_end_ex),
+			    API(task_begin_overlapped_ex, task_begin_overlapped_ex),
+			    API(task_end_overlapped_ex, task_end_overlapped_ex),
+			    API(marker_ex, marker_ex),
+			    API(task_group, task_group),
+			    API(relation_add, relation_add),
+			    API(relation_add_to_current, relation_add_to_current),
+			    API(track_group_create, track_group_create),
+			    API(track_create, track_create),
+			    API(set_track, set_track),
+			    API(histogram_create, histogram_create),
+			    API(histogram_submit, histogram_submit),
+			    API(pause_scoped, pause_scoped),
+			    API(resume_scoped, resume_scoped),
 			    API(event_create, event_create),
 			    API(event_start, event_start),
 			    API(event_end, event_end),
@@ -143,15 +209,19 @@ static handle_t early_string = { .strA = "early_string" };
 static counter_info_t early_counter = { .nameA = "early_counter",
 					.domainA = "early.domain",
 					.type = 4 };
+static histogram_t early_histogram = { .domain = &early_domain,
+				       .nameA = "early_histogram",
+				       .y_type = 4 };
 static global_t global = { .magic = { 0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30 },
 			   .version_major = 3,
-			   .version_minor = 20,
+			   .version_minor = 0,
 			   .version_build = 20180723,
 			   .mutex = PTHREAD_MUTEX_INITIALIZER,
 			   .api_list_ptr = api,
 			   .domain_list = &early_domain,
 			   .string_list = &early_string,
-			   .counter_list = &early_counter };
+			   .counter_list = &early_counter,
+			   .histogram_list = &early_histogram };
 
 static void *library;
 
@@ -175,6 +245,9 @@ static const id_t_ null;
 static domain_t *domain;
 static handle_t *outer, *inner, *late, *moment, *key, *texts, *added;
 static void *whole, *part;
+static histogram_t *histogram;
+static clock_domain_t *device;
+static void *stream;
 static int event;
 
 static void one_round(int me, int i)
@@ -247,6 +320,14 @@ static void bad(void)
 		counter_set(whole, NULL);
 		event_start(-5);
 		event_end(4000);
+		task_end_ex(domain, NULL, 5);
+		task_begin_ex(domain, (clock_domain_t *)&global, 5, null, null, outer);
+		task_end_ex(domain, NULL, 5);
+		task_end_overlapped_ex(domain, device, 5, null);
+		marker_ex(domain, NULL, UINT64_MAX, null, NULL, 99);
+		histogram_submit((histogram_t *)0x30, 3, NULL, &i);
+		histogram_submit(histogram, 3, NULL, NULL);
+		set_track((void *)0x30);
 		thread_set_name(NULL);
 		domain_create("");
 		string_handle_create(NULL);
@@ -262,6 +343,83 @@ static uint64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The clock of a device: it ticks ten million times a second, and was started at another time. */
+static unsigned long long device_time(uint64_t ns)
+{
+	return ns / 100 + 12345678;
+}
+
+static void read_device(clock_info_t *info, void *data)
+{
+	if (data != &device)
+		abort();
+	info->freq = 10000000;
+	info->base = device_time(now());
+}
+
+static void print_timed(const char *name, uint64_t begin, uint64_t end, const char *track)
+{
+	printf("timed %s %llu %llu %s\n", name, (unsigned long long)begin, (unsigned long long)end,
+	       track);
+}
+
+/* Tasks of the last 20 us, that nest, overlap, and are on a track of their own; in nanoseconds they begin at whole ticks. */
+static void timed(void)
+{
+	const id_t_ id = { 11, 0, 0 }, other = { 12, 0, 0 }, parent = { 10, 0, 0 };
+	const uint64_t t = now() / 100 * 100 - 20000;
+	unsigned i;
+
+	task_begin_ex(domain, device, device_time(t), id, parent, outer);
+	task_begin_fn_ex(domain, device, device_time(t + 2000), null, null, (void *)0x1234);
+	task_end_ex(domain, device, device_time(t + 3000));
+	task_end_ex(domain, device, device_time(t + 9000));
+	print_timed("outer", t, t + 9000, "itt.domain");
+	print_timed("(function)", t + 2000, t + 3000, "itt.domain");
+	task_begin_ex(domain, NULL, t, null, null, inner);
+	task_end_ex(domain, NULL, t + 500);
+	print_timed("inner", t, t + 500, "itt.domain");
+	set_track(stream);
+	for (i = 0; i < 2; i++)
+		task_begin_overlapped_ex(domain, device, device_time(t + 1000 * i), i ? other : id,
+					 null, late);
+	for (i = 0; i < 2; i++) {
+		task_end_overlapped_ex(domain, device, device_time(t + 5000 + 1000 * i),
+				       i ? other : id);
+		print_timed("late", t + 1000 * i, t + 5000 + 1000 * i, "outer/added");
+	}
+	marker_ex(domain, device, device_time(t + 700), id, moment, 1);
+	print_timed("moment", t + 700, t + 700, "outer/added");
+	set_track(NULL);
+}
+
+/* The running task is the parent of one that begins later, and depends on one that began earlier. */
+static void relate(void)
+{
+	const id_t_ first = { 21, 0, 0 }, child = { 22, 0, 0 };
+
+	task_begin(domain, null, null, outer);
+	relation_add_to_current(domain, 3, child);
+	task_begin(domain, first, null, inner);
+	task_end(domain);
+	task_begin(domain, child, null, inner);
+	relation_add_to_current(domain, 1, first);
+	task_end(domain);
+	task_end(domain);
+	relation_add(domain, first, 7, child);
+	relation_add(domain, first, 99, child);
+	task_group(domain, first, null, key);
+}
+
+static void submit_histograms(void)
+{
+	int32_t x[3] = { -1, 2, 40 }, small[2] = { 5, -6 };
+	uint64_t y[3] = { 10, 20, 1ull << 40 };
+
+	histogram_submit(histogram, 3, x, y);
+	histogram_submit(&early_histogram, 2, NULL, small);
 }
 
 static void print_time(int n)
@@ -303,13 +461,13 @@ static void do_word(const char *line)
 	} else if (!strncmp(line, "open", 4)) {
 		task_begin(domain, null, null, outer);
 		task_begin_overlapped(domain, null, null, late);
-	} else if (!strncmp(line, "begin", 5)) {
+	} else if (!strcmp(line, "begin\n")) {
 		for (i = 0; i < 16; i++) {
 			ids[i].d1 = 1000u + (unsigned)i;
 			task_begin_overlapped(domain, ids[i], null, late);
 		}
 		task_begin(domain, null, null, inner);
-	} else if (!strncmp(line, "end", 3)) {
+	} else if (!strcmp(line, "end\n")) {
 		for (i = 0; i < 16; i++)
 			task_end_overlapped(domain, ids[i]);
 		task_end(domain);
@@ -331,15 +489,33 @@ static void do_word(const char *line)
 		}
 		last = t;
 		last_clock = clock;
+	} else if (!strncmp(line, "timed", 5)) {
+		clock_domain_reset();
+		timed();
+	} else if (!strncmp(line, "begintimed", 10)) {
+		for (i = 0; i < 3; i++)
+			task_begin_ex(domain, NULL, now(), null, null, outer);
+	} else if (!strncmp(line, "endtimed", 8)) {
+		for (i = 0; i < 3; i++)
+			task_end_ex(domain, NULL, now());
+	} else if (!strncmp(line, "relate", 6)) {
+		relate();
+	} else if (!strncmp(line, "histogram", 9)) {
+		submit_histograms();
+	} else if (!strncmp(line, "pausehost", 9)) {
+		pause_scoped(2);
+		pause_scoped(1);
+	} else if (!strncmp(line, "resumehost", 10)) {
+		resume_scoped(0x7fffffff);
 	} else if (!strncmp(line, "sync", 4)) {
 		sync_acquired(&ids);
-	} else if (!strncmp(line, "pause", 5)) {
+	} else if (!strcmp(line, "pause\n")) {
 		pause_();
-	} else if (!strncmp(line, "resume", 6)) {
+	} else if (!strcmp(line, "resume\n")) {
 		resume();
 	} else if (!strncmp(line, "bad", 3)) {
 		bad();
-	} else if (!strncmp(line, "time", 4)) {
+	} else if (!strncmp(line, "time ", 5)) {
 		print_time(atoi(line + 5));
 	} else if (!strncmp(line, "fini", 4)) {
 		void (*fini)(global_t *) = NULL;
@@ -371,9 +547,13 @@ int main(int argc, char **argv)
 	whole = counter_create("whole", "itt.domain");
 	part = counter_create_typed("part", "itt.domain", 8);
 	event = event_create("an_event, cut", 8);
+	histogram = histogram_create(domain, "histogram", 4, 1);
+	device = clock_domain_create(read_device, &device);
+	stream = track_create(track_group_create(outer, 0), added, 0);
 	if (domain != domain_create("itt.domain") || strcmp(domain->nameA, "itt.domain") ||
 	    !domain->flags || outer != string_handle_create("outer") ||
-	    strcmp(outer->strA, "outer") || !whole || !part || !event || !stack_caller_create()) {
+	    strcmp(outer->strA, "outer") || !whole || !part || !event || !histogram || !device ||
+	    !stream || !stack_caller_create()) {
 		fprintf(stderr, "itt: something was not made\n");
 		return 1;
 	}

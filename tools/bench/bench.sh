@@ -30,7 +30,7 @@ program)
 	;;
 esac
 case ${BENCH_ONLY:-} in
-program | annotations) ;;
+program | annotations | growth) ;;
 *)
 	$as_root build/bench/bench $quick "$PWD/build/bench" ${BENCH_ONLY:+"$BENCH_ONLY"} >>build/bench/table.txt ||
 		status=$?
@@ -43,6 +43,16 @@ annotations)
 		echo "Annotations (NVTX, ITT)"
 		echo
 		$as_root tools/bench/annotations.sh || status=1
+	} >>build/bench/table.txt
+	;;
+esac
+case ${BENCH_ONLY:-growth} in
+growth)
+	{
+		echo
+		echo "How it grows"
+		echo
+		$as_root tools/bench/growth.sh ${quick:+quick} || status=1
 	} >>build/bench/table.txt
 	;;
 esac

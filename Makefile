@@ -505,7 +505,7 @@ test-languages:
 # Roots of distributions and all packages, built twice.
 test-packages:
 	tools/packages.sh --distribution
-	+$(MAKE) --no-print-directory $(JOBS) all man static $B/gen/bpf_names $B/tests/tools/canon $B/tests/programs/steps $B/tests/programs/steps-static $B/tests/programs/forks-static
+	+$(MAKE) --no-print-directory $(JOBS) all man static $B/gen/bpf_names $B/tests/tools/canon $B/tests/programs/spans $B/tests/programs/steps $B/tests/programs/steps-static $B/tests/programs/forks-static
 	MAKEFLAGS= TEST_TIMEOUT=$${TEST_TIMEOUT:-3000} tests/run.sh $(wildcard tests/packages/test_*.sh)
 
 # Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.

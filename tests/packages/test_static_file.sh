@@ -4,6 +4,10 @@
 # with marks that counts them, and a program of the distribution, of which it is known how often it calls a function.
 . "$(dirname "$0")/lib.sh"
 check "build" make -s -C "$root" static build/tests/programs/steps-static
+for option in "--metrics 9999" "--otlp http://127.0.0.1:1"; do
+	equal "$option needs a library: said, and that none can be loaded" \
+		"$("$root/build/static/proftrace" $option -o "$tmp/x" -p $$ 2>&1 | grep -c 'is missing$\|^hint: a static proftrace loads no libraries')" 2
+done
 need_tracing
 
 try_root() { # NAME

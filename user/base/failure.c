@@ -43,6 +43,19 @@ void failure_hint_memory(struct failure *f)
 			"group; a smaller --buffer needs less");
 }
 
+/* Only a static program has it: tools/static.c. */
+extern const char static_program[] __attribute__((weak));
+
+void failure_hint_library(struct failure *f, const char *package)
+{
+	if (static_program)
+		failure_hint(
+			f,
+			"a static proftrace loads no libraries; use one from a package or `make`");
+	else
+		failure_hint(f, "on Debian: apt install %s", package);
+}
+
 void failure_print(const struct failure *f, FILE *out)
 {
 	const char *quote = f->object[0] ? "'" : "";

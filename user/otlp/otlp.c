@@ -99,7 +99,7 @@ static int otlp_await_ready(struct otlp *o, struct failure *f)
 	why[sizeof(first.signals[0].error) - 1] = '\0';
 	failure_set(f, -ELIBACC, "cannot start", "--otlp", why);
 	if (strstr(why, "libcurl"))
-		failure_hint(f, "on Debian: apt install libcurl4");
+		failure_hint_library(f, "libcurl4");
 	return -ELIBACC;
 }
 

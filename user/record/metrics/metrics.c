@@ -101,7 +101,7 @@ int metrics_start(const struct metrics_address *address, struct metrics *ret_met
 
 	if (error) {
 		failure_set(f, error, "cannot serve metrics", "", "libmicrohttpd is missing");
-		failure_hint(f, "on Debian: apt install libmicrohttpd12");
+		failure_hint_library(f, "libmicrohttpd12");
 		return error;
 	}
 	listener = metrics_listen(address);

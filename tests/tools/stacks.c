@@ -118,7 +118,7 @@ static int take_event(void *context, const struct event *event)
 
 int main(int argc, char **argv)
 {
-	static const struct consumer_ops ops = { .name = "stacks", .fact = take_fact };
+	static const struct consumer_ops ops = { .fact = take_fact };
 	struct stacks s = { .consumer.ops = &ops };
 	struct names *names = must(names_new(0));
 	struct account account = { 0 };

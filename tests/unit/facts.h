@@ -286,7 +286,7 @@ static inline int facts_take(struct consumer *consumer, const struct fact *f)
 
 static inline const struct consumer_ops *facts_ops(void)
 {
-	static const struct consumer_ops ops = { .name = "facts", .fact = facts_take };
+	static const struct consumer_ops ops = { .fact = facts_take };
 
 	return &ops;
 }

@@ -294,7 +294,7 @@ static int compare_lines(const void *a, const void *b)
 
 static struct lines *lines_new(bool samples)
 {
-	static const struct consumer_ops ops = { .name = "lines", .fact = take_fact };
+	static const struct consumer_ops ops = { .fact = take_fact };
 	struct lines *l = calloc(1, sizeof(*l));
 
 	assert_non_null(l);

@@ -50,7 +50,7 @@ static int take(struct consumer *consumer, const struct fact *fact)
 	return 0;
 }
 
-static const struct consumer_ops ops = { .name = "test", .fact = take };
+static const struct consumer_ops ops = { .fact = take };
 
 static void add(struct heard *h, const char *format, ...)
 {

@@ -102,9 +102,7 @@ static int closed(struct consumer *consumer, const struct account *account)
 	return 0;
 }
 
-static const struct consumer_ops ops = {
-	.name = "seen", .fact = take, .flush = nothing, .close = closed
-};
+static const struct consumer_ops ops = { .fact = take, .flush = nothing, .close = closed };
 
 struct test {
 	struct names *names;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Parses numbers in the syntax of JSON without losing precision: integers stay 64-bit integers, and
- * times in microseconds become nanoseconds exactly.
+ * times in microseconds become nanoseconds exactly. And makes random numbers.
  */
 #ifndef PROFTRACE_BASE_NUMBER_H
 #define PROFTRACE_BASE_NUMBER_H
@@ -55,5 +55,14 @@ bool number_microseconds(const char *text, size_t length, int64_t *ret_ns);
 
 /* "0x1f" or "31", and nothing else. */
 bool number_id(const char *text, size_t length, uint64_t *ret_id);
+
+/* The next number of Marsaglia's xorshift64: what is chosen by it depends on nothing but the input. */
+static inline uint64_t number_next_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
 
 #endif

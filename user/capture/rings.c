@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "capture/merge_heap.h"
 #include "base/clock.h"
 #include "bpf/event.h"
@@ -47,7 +48,8 @@ struct ring {
 	uint64_t until_ns;
 	uint64_t known_ns;
 	struct ring_place *places; /* seen but not emitted, sorted by time */
-	size_t begin, end, capacity;
+	size_t begin, end;
+	uint32_t capacity;
 };
 
 struct rings {
@@ -143,8 +145,7 @@ static bool time_precedes_reserve(unsigned kind)
 
 static bool ring_reserve_place(struct ring *ring)
 {
-	size_t n = ring->end - ring->begin, capacity = ring->capacity ? 2 * ring->capacity : 1024;
-	struct ring_place *grown;
+	size_t n = ring->end - ring->begin;
 
 	if (ring->begin > ring->capacity / 2) {
 		memmove(ring->places, ring->places + ring->begin, n * sizeof(*ring->places));
@@ -152,12 +153,7 @@ static bool ring_reserve_place(struct ring *ring)
 		ring->end = n;
 		return true;
 	}
-	grown = realloc(ring->places, capacity * sizeof(*grown));
-	if (!grown)
-		return false;
-	ring->places = grown;
-	ring->capacity = capacity;
-	return true;
+	return array_grow(&ring->places, &ring->capacity, 1024, sizeof(*ring->places));
 }
 
 /* Records with the same time stay in the order in which they came. */

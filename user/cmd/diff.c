@@ -103,7 +103,7 @@ static int diff_read_run(struct diff_verb *v, unsigned i, struct failure *f)
 	if (error || saved)
 		return error;
 	error = reading_read_path(r, path, f);
-	return error ? error : diff_end_run(v->diff, &r->origin, r->is_whole, f);
+	return error ? error : diff_end_run(v->diff, &r->origin, f);
 }
 
 static int diff_read_all(struct diff_verb *v, struct failure *f)

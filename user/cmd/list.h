@@ -17,7 +17,6 @@ struct list {
 	bool functions;	    /* list functions instead of markers and probes */
 	unsigned n_markers; /* sites found, in all files together */
 	unsigned n_probes;
-	unsigned n_searched;
 	unsigned n_unnamed; /* of these, those that did not fit below */
 	char searched[200]; /* paths, for the message if nothing was found */
 };

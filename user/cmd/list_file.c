@@ -295,7 +295,6 @@ static void list_add_searched(struct list *list, const char *path)
 {
 	size_t used = strlen(list->searched), n = strlen(path);
 
-	list->n_searched++;
 	if (list->n_unnamed || used + n + 3 > sizeof(list->searched))
 		list->n_unnamed++;
 	else

@@ -6,6 +6,7 @@
  * to another one. This needs CAP_CHECKPOINT_RESTORE. Without it, the path is resolved below the
  * root of the process, and the inode number shows whether it is still the same file.
  */
+#include "base/array.h"
 #include "base/text.h"
 #include "cmd/list.h"
 #include "privilege/containers.h"
@@ -73,15 +74,8 @@ static int process_add_mapping(void *context, const struct mapping *mapping)
 		return 0;
 	if (p->n_mappings == MAX_MAPPINGS)
 		return -E2BIG;
-	if (p->n_mappings == p->capacity) {
-		unsigned capacity = p->capacity ? p->capacity * 2 : 256;
-		struct mapped *grown = realloc(p->mappings, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		p->mappings = grown;
-		p->capacity = capacity;
-	}
+	if (!array_reserve(p->mappings, p->n_mappings, p->capacity, 256))
+		return -ENOMEM;
 	if (mapping->executable && p->n_files < MAX_FILES && mapping_is_new_file(p, &m)) {
 		m.path = strdup(mapping->path);
 		if (!m.path)

@@ -568,7 +568,6 @@ struct consumer *otlp_spans_new(struct otlp *otlp, const struct otlp_options *op
 				const struct trace_info *info)
 {
 	static const struct consumer_ops ops = {
-		.name = "otlp",
 		.fact = spans_fact,
 		.flush = spans_flush,
 		.close = spans_close,

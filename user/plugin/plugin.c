@@ -282,7 +282,6 @@ static void plugin_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops plugin_ops = {
-	.name = "plugin",
 	.fact = plugin_fact,
 	.flush = plugin_flush,
 	.close = plugin_close,

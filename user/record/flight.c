@@ -83,8 +83,7 @@ static int flight_watch_fact(struct consumer *consumer, const struct fact *fact)
 	return 0;
 }
 
-static const struct consumer_ops flight_watch_ops = { .name = "triggers",
-						      .fact = flight_watch_fact };
+static const struct consumer_ops flight_watch_ops = { .fact = flight_watch_fact };
 
 int flight_new(struct recording *r, struct flight **ret_flight, struct failure *failure)
 {

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+
 enum {
 	MOST_FILES = 100000,
 	LONGEST_LINE = 512, /* two numbers and a name of NAME_MAX bytes */
@@ -33,7 +35,7 @@ struct quota {
 	int directory;
 	uint64_t limit, bytes, removed;
 	struct quota_file *files; /* the oldest first */
-	size_t n, capacity;
+	uint32_t n, capacity;
 };
 
 static bool quota_file_exists(const struct quota *q, const struct quota_file *file,
@@ -58,15 +60,8 @@ static int quota_add_name(struct quota *q, const char *name, dev_t device, ino_t
 		return 0;
 	if (q->n == MOST_FILES)
 		return -ENOSPC;
-	if (q->n == q->capacity) {
-		size_t capacity = 2 * q->capacity + 16;
-		struct quota_file *grown = realloc(q->files, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		q->files = grown;
-		q->capacity = capacity;
-	}
+	if (!array_reserve(q->files, q->n, q->capacity, 16))
+		return -ENOMEM;
 	file.name = strdup(name);
 	if (!file.name)
 		return -ENOMEM;

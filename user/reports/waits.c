@@ -25,13 +25,6 @@ static void wait_copy_text(const struct fact *fact, const char *key, char text[W
 		snprintf(text, WAIT_TEXT, "0x%" PRIx64, arg->u);
 }
 
-static uint32_t wait_number(const struct fact *fact, const char *key)
-{
-	const struct arg *arg = wait_find_arg(fact, key);
-
-	return arg && (arg->type == ARG_UINT || arg->type == ARG_INT) ? (uint32_t)arg->u : 0;
-}
-
 void wait_describe(const struct fact *fact, struct wait_about *about)
 {
 	memset(about, 0, sizeof(*about));
@@ -43,6 +36,4 @@ void wait_describe(const struct fact *fact, struct wait_about *about)
 		wait_copy_text(fact, "call", about->on);
 	wait_copy_text(fact, "woken_by", about->by);
 	wait_copy_text(fact, "woken_by_slice", about->by_slice);
-	about->by_tid = wait_number(fact, "woken_by_tid");
-	about->by_pid = wait_number(fact, "woken_by_pid");
 }

@@ -13,7 +13,6 @@ struct wait_about {
 	char on[WAIT_TEXT];	  /* a file, the address of a lock, a system call; may be empty */
 	char by[WAIT_TEXT];	  /* the name of the waker; empty: it is not known, or none */
 	char by_slice[WAIT_TEXT]; /* open on the waker; may be empty */
-	uint32_t by_pid, by_tid;  /* 0: not known */
 };
 
 /* Cuts what is too long. The rest of each text is zero, so that two can be compared by their bytes. */

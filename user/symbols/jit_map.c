@@ -6,6 +6,7 @@
  */
 #include "symbols/symbols.h"
 
+#include "base/array.h"
 #include "symbols/jit_dump.h"
 
 #include <errno.h>
@@ -176,18 +177,11 @@ void jit_map_free(struct jit_map *map)
 /* How many entries are at or before an address and, of those that begin there, not from a later time. */
 static size_t count_jit_entries(const struct jit_map *map, uint64_t address, uint64_t at_ns)
 {
-	size_t low = 0, high = map->n;
+	const struct jit_entry *e = map->entries;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct jit_entry *e = &map->entries[middle];
-
-		if (e->start < address || (e->start == address && e->from_ns <= at_ns))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_before(map->n, i,
+				  e[i].start < address ||
+					  (e[i].start == address && e[i].from_ns <= at_ns));
 }
 
 static bool jit_entry_is_later(const struct jit_entry *e, const struct jit_entry *than)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads /proc/kallsyms line by line, and keeps functions only. */
+#include "base/array.h"
 #include "symbols/symbols.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ struct symbol {
 
 struct kernel_symbols {
 	struct symbol *symbols;
-	size_t n, size;
+	uint32_t n, size;
 	char *texts;
 	size_t used, capacity;
 	uint32_t module; /* the last one: symbols of a module come together */
@@ -60,19 +61,10 @@ static uint32_t kallsyms_module(struct kernel_symbols *k, const char *name)
 static bool kallsyms_add_symbol(struct kernel_symbols *k, uint64_t address, const char *name,
 				const char *module)
 {
-	size_t size = k->size ? k->size : 4096;
-	struct symbol *symbols;
-
 	if (k->n == KERNEL_MAX_SYMBOLS)
 		return true;
-	if (k->n == k->size) {
-		size = k->size ? 2 * size : size;
-		symbols = reallocarray(k->symbols, size, sizeof(*symbols));
-		if (!symbols)
-			return false;
-		k->symbols = symbols;
-		k->size = size;
-	}
+	if (!array_reserve(k->symbols, k->n, k->size, 4096))
+		return false;
 	k->symbols[k->n].address = address;
 	k->symbols[k->n].module = module ? kallsyms_module(k, module) : 0;
 	k->symbols[k->n].name = kallsyms_add_text(k, name);
@@ -177,21 +169,13 @@ void kernel_symbols_free(struct kernel_symbols *k)
 const char *kernel_symbols_find(const struct kernel_symbols *k, uint64_t address,
 				const char **ret_module)
 {
-	size_t low = 0, high = k->n;
+	size_t n = array_count_before(k->n, i, k->symbols[i].address <= address);
 	const struct symbol *s;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (k->symbols[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!n)
 		return NULL;
-	s = &k->symbols[low - 1];
-	if (low == k->n && address - s->address > MAX_FUNCTION)
+	s = &k->symbols[n - 1];
+	if (n == k->n && address - s->address > MAX_FUNCTION)
 		return NULL;
 	/* Of several names of one function, the first in the file. */
 	while (s > k->symbols && s[-1].address == s->address)

@@ -50,17 +50,7 @@ void ranges_sort(struct ranges *r)
 /* How many ranges begin at the address or before it. */
 static size_t count_ranges_before(const struct ranges *r, uint64_t address)
 {
-	size_t low = 0, high = r->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->ranges[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_count_before(r->n, i, r->ranges[i].low <= address);
 }
 
 const struct range *ranges_before(const struct ranges *r, uint64_t address)

@@ -16,7 +16,6 @@
 struct consumer;
 
 struct consumer_ops {
-	const char *name;
 	/*
 	 * One fact. Returns 0 or negative errno; after an error the consumer is not called again,
 	 * except free.

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define SYMBOLS_BLOCK 4096 /* symbols that are read at once */
 
 /* Global names come before weak ones, these before local ones, and names with fewer leading underscores first. */
@@ -17,21 +19,6 @@ static uint8_t elf_name_rank(const Elf64_Sym *symbol, const char *name)
 			  : bind == STB_WEAK ? 8
 					     : 16) +
 			 (underscores > 7 ? 7 : underscores));
-}
-
-static bool elf_functions_grow(struct elf_functions *f)
-{
-	unsigned capacity = f->capacity ? 2 * f->capacity : 1024;
-	struct elf_function *list;
-
-	if (f->n < f->capacity)
-		return true;
-	list = realloc(f->list, capacity * sizeof(*list));
-	if (!list)
-		return false;
-	f->list = list;
-	f->capacity = capacity;
-	return true;
 }
 
 static int elf_functions_add_symbol(struct elf_functions *f, const Elf64_Sym *symbol,
@@ -55,7 +42,7 @@ static int elf_functions_add_symbol(struct elf_functions *f, const Elf64_Sym *sy
 		f->malformed++;
 		return 0;
 	}
-	if (!elf_functions_grow(f))
+	if (!array_reserve(f->list, f->n, f->capacity, 1024))
 		return -ENOMEM;
 	f->list[f->n++] = (struct elf_function){
 		.name = name,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define NT_STAPSDT 3
 
 /* The next string of the description, or NULL if it is not terminated. */
@@ -52,15 +54,8 @@ static bool usdt_decode(const struct elf_file *elf, const struct note *note, con
 static int usdt_append(struct usdt_probes *found, unsigned *capacity,
 		       const struct usdt_probe *probe)
 {
-	if (found->n_probes == *capacity) {
-		unsigned n = *capacity ? *capacity * 2 : 64;
-		struct usdt_probe *probes = realloc(found->probes, n * sizeof(*probes));
-
-		if (!probes)
-			return -ENOMEM;
-		found->probes = probes;
-		*capacity = n;
-	}
+	if (!array_reserve(found->probes, found->n_probes, *capacity, 64))
+		return -ENOMEM;
 	found->probes[found->n_probes++] = *probe;
 	return 0;
 }

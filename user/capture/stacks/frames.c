@@ -3,6 +3,7 @@
  * Call stacks from addresses: each address becomes a frame of the mapping that it is in. CPython's frames
  * replace those of the interpreter's loop, and those of the kernel come last.
  */
+#include "base/array.h"
 #include "capture/stacks/internal.h"
 
 #include "capture/stacks/python.h"
@@ -28,17 +29,9 @@
 
 static const struct code *find_code(const struct stack_process *p, uint64_t address)
 {
-	unsigned low = 0, high = p->n;
+	size_t at = array_count_before(p->n, i, p->code[i].end <= address);
 
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (p->code[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->n && p->code[low].start <= address ? &p->code[low] : NULL;
+	return at < p->n && p->code[at].start <= address ? &p->code[at] : NULL;
 }
 
 /*

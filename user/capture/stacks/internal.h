@@ -33,7 +33,7 @@ struct code {
 struct stack_process {
 	uint32_t pid;
 	struct code *code; /* sorted by address */
-	unsigned n, capacity;
+	unsigned n;
 	uint64_t next_scan_ns, wait_ns; /* next scan not before; current wait */
 	bool changed;			/* the last scan found a change */
 	bool has_jit_dump;		/* which says when code was generated */

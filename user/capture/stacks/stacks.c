@@ -3,6 +3,7 @@
  * The executable mappings of each process. A process is scanned when it is attached to, when it loads
  * libraries, and again if an address is in none of its known mappings (frames.c).
  */
+#include "base/array.h"
 #include "capture/stacks/internal.h"
 
 #include "capture/stacks/python.h"
@@ -229,18 +230,8 @@ static const struct code_mapping *add_code_mapping(struct stacks *s, const struc
 
 void stacks_scan_mapping(struct stacks *s, const struct mapping *m, const struct file *file)
 {
-	unsigned capacity = s->capacity ? 2 * s->capacity : 64;
-	struct code *grown;
-
-	if (!s->scanned || s->n >= MAX_CODE)
+	if (!s->scanned || s->n >= MAX_CODE || !array_reserve(s->list, s->n, s->capacity, 64))
 		return;
-	if (s->n == s->capacity) {
-		grown = realloc(s->list, capacity * sizeof(*grown));
-		if (!grown)
-			return;
-		s->list = grown;
-		s->capacity = capacity;
-	}
 	s->list[s->n++] = (struct code){
 		.start = m->start,
 		.end = m->end,

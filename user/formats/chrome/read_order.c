@@ -8,6 +8,8 @@
 
 #include <utlist.h>
 
+#include "base/array.h"
+
 #include "formats/chrome/read_order.h"
 
 enum {
@@ -109,30 +111,17 @@ static void class_add_thread(struct chrome *c, struct chrome_thread *thread)
 	c->classes |= 1u << class;
 }
 
-static bool held_list_grow(struct held_at **list, unsigned *capacity)
-{
-	unsigned more = *capacity ? *capacity * 2 : 16;
-	struct held_at *grown = realloc(*list, more * sizeof(*grown));
-
-	if (!grown)
-		return false;
-	*list = grown;
-	*capacity = more;
-	return true;
-}
-
 bool order_reserve(struct chrome_thread *thread)
 {
 	struct held_queue *q = &thread->queue;
 
-	if (thread->n_heap == thread->heap_capacity &&
-	    !held_list_grow(&thread->heap, &thread->heap_capacity))
+	if (!array_reserve(thread->heap, thread->n_heap, thread->heap_capacity, 16))
 		return false;
 	if (q->end < q->capacity)
 		return true;
 	/* Only moved if at least half of the queue is free, so that each event is moved once on average. */
 	if (q->first <= q->capacity / 2)
-		return held_list_grow(&q->at, &q->capacity);
+		return array_grow(&q->at, &q->capacity, 16, sizeof(*q->at));
 	memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
 	q->end -= q->first;
 	q->first = 0;
@@ -329,7 +318,7 @@ void order_finish(struct chrome_thread *thread)
 	q->first = 0;
 	q->end = n;
 	while (q->capacity - q->end < thread->n_heap) {
-		if (!held_list_grow(&q->at, &q->capacity))
+		if (!array_grow(&q->at, &q->capacity, 16, sizeof(*q->at)))
 			return;
 	}
 	memcpy(q->at + n, thread->heap, thread->n_heap * sizeof(*q->at));

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "formats/chrome/read_order.h"
 
 #define FIRST_SPILLED_ID (1ull << 48) /* far from the small numbers that programs use */
@@ -58,17 +59,9 @@ static struct chrome_open *thread_push_open(struct chrome_thread *thread, bool c
 	unsigned *top = complete ? &thread->top_complete : &thread->top_begin;
 	struct chrome_open *open;
 
-	if (thread->n_open == MAX_OPEN)
+	if (thread->n_open == MAX_OPEN ||
+	    !array_reserve(thread->open, thread->n_open, thread->capacity, 8))
 		return NULL;
-	if (thread->n_open == thread->capacity) {
-		unsigned capacity = thread->capacity ? thread->capacity * 2 : 8;
-
-		open = realloc(thread->open, capacity * sizeof(*open));
-		if (!open)
-			return NULL;
-		thread->open = open;
-		thread->capacity = capacity;
-	}
 	open = &thread->open[thread->n_open++];
 	*open = (struct chrome_open){ .end_ns = NEVER, .complete = complete, .below = *top };
 	*top = thread->n_open;

@@ -538,7 +538,6 @@ static void chrome_json_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops chrome_json_ops = {
-	.name = "chrome_json",
 	.fact = chrome_json_fact,
 	.flush = chrome_json_flush,
 	.close = chrome_json_close,

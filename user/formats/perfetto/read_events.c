@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "formats/perfetto/read_fields.h"
 
 #define FIRST_LANE_ID (1ull << 48) /* far from the small numbers that programs use */
@@ -161,17 +162,9 @@ static inline void event_leave_out_stack(struct perfetto *p, const TrackEvent *e
 
 static struct lane_slice *lane_push(struct perfetto *p, struct place *place)
 {
-	if (place->n_open == MAX_OPEN_ON_LANE || p->n_open_on_lanes == MAX_OPEN_ON_LANES)
+	if (place->n_open == MAX_OPEN_ON_LANE || p->n_open_on_lanes == MAX_OPEN_ON_LANES ||
+	    !array_reserve(place->open, place->n_open, place->capacity, 2))
 		return NULL;
-	if (place->n_open == place->capacity) {
-		unsigned capacity = place->capacity ? place->capacity * 2 : 2;
-		struct lane_slice *open = realloc(place->open, capacity * sizeof(*open));
-
-		if (!open)
-			return NULL;
-		place->open = open;
-		place->capacity = capacity;
-	}
 	p->n_open_on_lanes++;
 	return &place->open[place->n_open++];
 }

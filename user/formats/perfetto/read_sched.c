@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "formats/perfetto/reader.h"
 
 typedef Perfetto__Protos__FtraceEventBundle Bundle;
@@ -45,7 +46,7 @@ struct sched_cpu {
 struct sched_read {
 	struct sched_process *processes;
 	struct sched_event *events;
-	size_t n, capacity;
+	uint32_t n, capacity;
 	struct sched_cpu cpus[MAX_SCHED_CPUS];
 };
 
@@ -184,15 +185,8 @@ static int sched_queue_event(struct perfetto *p, struct sched_event *e, uint64_t
 	}
 	if (s->n == MAX_SCHED_EVENTS)
 		error = perfetto_bundles_end(p);
-	if (s->n == s->capacity) {
-		size_t capacity = s->capacity ? s->capacity * 2 : 1024;
-		struct sched_event *grown = realloc(s->events, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->events = grown;
-		s->capacity = capacity;
-	}
+	if (!array_reserve(s->events, s->n, s->capacity, 1024))
+		return -ENOMEM;
 	e->order = s->n;
 	s->events[s->n++] = *e;
 	p->bundles_held = true;

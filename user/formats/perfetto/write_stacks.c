@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "formats/perfetto/write_packet.h"
 #include "timeline/fact.h"
 
@@ -116,20 +117,9 @@ static int stacks_define_mapping(struct perfetto *p, const struct sequence *s,
 /* Remembers a frame for perfetto_write_symbols(). */
 static void stacks_remember_frame(struct perfetto *p, const struct code_frame *frame)
 {
-	const struct code_frame **grown;
-
-	if (!frame->mapping || id_set_add(&p->frames, frame->id) <= 0)
-		return;
-	if (p->n_used == p->used_capacity) {
-		uint32_t capacity = p->used_capacity ? 2 * p->used_capacity : 256;
-
-		grown = realloc(p->used, capacity * sizeof(*grown));
-		if (!grown)
-			return;
-		p->used = grown;
-		p->used_capacity = capacity;
-	}
-	p->used[p->n_used++] = frame;
+	if (frame->mapping && id_set_add(&p->frames, frame->id) > 0 &&
+	    array_reserve(p->used, p->n_used, p->used_capacity, 256))
+		p->used[p->n_used++] = frame;
 }
 
 /* The line of an interpreted frame is known from the beginning, and is part of the frame. */

@@ -117,7 +117,6 @@ static void perfetto_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops perfetto_ops = {
-	.name = "perfetto",
 	.fact = perfetto_fact,
 	.flush = perfetto_flush,
 	.close = perfetto_close,

@@ -6,6 +6,7 @@
  * times. If these change between the proof and the attachment, no site of the file is proved any more. A race with
  * somebody who may write to the file remains, but whoever may do so can change the program anyway.
  */
+#include "base/array.h"
 #include "privilege/prover/prover.h"
 
 #include <errno.h>
@@ -147,8 +148,7 @@ static void proved_sort_sites(struct provers *p, struct proved_file *file)
 
 static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t vaddr)
 {
-	uint64_t offset, *grown;
-	unsigned capacity = file->capacity ? 2 * file->capacity : 64;
+	uint64_t offset;
 
 	if (!segments_offset(&p->segments, vaddr, true, &offset))
 		return -EBADMSG;
@@ -157,13 +157,8 @@ static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t
 		proved_sort_sites(p, file);
 	if (p->n_sites >= PROVED_MAX_SITES)
 		return -ENOSPC;
-	if (file->n == file->capacity) {
-		grown = realloc(file->offsets, capacity * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		file->offsets = grown;
-		file->capacity = capacity;
-	}
+	if (!array_reserve(file->offsets, file->n, file->capacity, 64))
+		return -ENOMEM;
 	file->offsets[file->n++] = offset;
 	p->n_sites++;
 	return 0;

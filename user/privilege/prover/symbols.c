@@ -3,6 +3,7 @@
  * Reads the function symbols of a file. The broker does this with its privileges, so it only reads numbers of
  * structures of fixed size, and compares names of sections with a constant.
  */
+#include "base/array.h"
 #include "privilege/prover/prover.h"
 
 #include <elf.h>
@@ -23,19 +24,11 @@ static bool symbols_read(int fd, void *buffer, size_t size, uint64_t offset)
 
 static int symbols_add(struct function_symbols *all, const Elf64_Sym *symbol)
 {
-	unsigned capacity = all->capacity ? 2 * all->capacity : 1024;
-	struct function_symbol *list;
-
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF ||
 	    symbol->st_value > UINT64_MAX - symbol->st_size)
 		return 0;
-	if (all->n == all->capacity) {
-		list = all->n < SYMBOLS_MAX ? realloc(all->list, capacity * sizeof(*list)) : NULL;
-		if (!list)
-			return -ENOMEM;
-		all->list = list;
-		all->capacity = capacity;
-	}
+	if (all->n == SYMBOLS_MAX || !array_reserve(all->list, all->n, all->capacity, 1024))
+		return -ENOMEM;
 	all->list[all->n++] = (struct function_symbol){ symbol->st_value, symbol->st_size };
 	return 0;
 }

@@ -334,7 +334,6 @@ static void critical_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops critical_ops = {
-	.name = "critical",
 	.fact = critical_fact,
 	.free = critical_free,
 };

@@ -44,52 +44,25 @@ struct walk {
 static const struct critical_interval *interval_before(const struct critical_thread *thread,
 						       uint64_t ns)
 {
-	uint32_t low = 0, high = thread->n_intervals;
+	size_t n = array_count_before(thread->n_intervals, i, thread->intervals[i].from_ns < ns);
 
-	while (low < high) {
-		uint32_t i = low + (high - low) / 2;
-
-		if (thread->intervals[i].from_ns < ns)
-			low = i + 1;
-		else
-			high = i;
-	}
-	return low ? &thread->intervals[low - 1] : NULL;
+	return n ? &thread->intervals[n - 1] : NULL;
 }
 
 /* The wait of a blocked interval: it begins and ends with it. */
 static const struct critical_wait *wait_of(const struct critical_thread *thread,
 					   const struct critical_interval *interval)
 {
-	uint32_t low = 0, high = thread->n_waits;
+	const struct critical_wait *waits = thread->waits;
+	size_t at = array_count_before(thread->n_waits, i, waits[i].to_ns < interval->to_ns);
 
-	while (low < high) {
-		uint32_t i = low + (high - low) / 2;
-
-		if (thread->waits[i].to_ns < interval->to_ns)
-			low = i + 1;
-		else
-			high = i;
-	}
-	if (low < thread->n_waits && thread->waits[low].to_ns == interval->to_ns)
-		return &thread->waits[low];
-	return NULL;
+	return at < thread->n_waits && waits[at].to_ns == interval->to_ns ? &waits[at] : NULL;
 }
 
 /* The number of places that begin before `ns`. */
 static uint32_t places_before(const struct critical_thread *thread, uint64_t ns)
 {
-	uint32_t low = 0, high = thread->n_places;
-
-	while (low < high) {
-		uint32_t i = low + (high - low) / 2;
-
-		if (thread->places[i].ns < ns)
-			low = i + 1;
-		else
-			high = i;
-	}
-	return low;
+	return (uint32_t)array_count_before(thread->n_places, i, thread->places[i].ns < ns);
 }
 
 /* --- parts --------------------------------------------------------------------------------------- */

@@ -226,9 +226,8 @@ void diff_begin_run(struct diff *d, bool is_b, bool single, const char *path)
 	d->in_blocks = single;
 	d->first_ns = d->last_ns = 0;
 	d->block_ns = FIRST_BLOCK_NS;
-	d->runs[d->n_runs] = (struct diff_run){
-		.path = path, .is_b = is_b, .is_whole = true, .first_sample = d->n_samples
-	};
+	d->runs[d->n_runs] =
+		(struct diff_run){ .path = path, .is_b = is_b, .first_sample = d->n_samples };
 }
 
 static int diff_finish_run(struct diff *d, struct failure *f)
@@ -245,7 +244,6 @@ static int diff_finish_run(struct diff *d, struct failure *f)
 	}
 	if (error || d->failed)
 		return failure_set(f, -ENOMEM, "cannot compare", run->path, NULL);
-	run->n_samples = d->n_samples - run->first_sample;
 	d->n_runs++;
 	if (d->n_side[0] + d->n_side[1] > before)
 		return 0;
@@ -262,8 +260,7 @@ static double scheduled_share(const struct account *account)
 	return all > 0 ? (double)account->written / all : 1;
 }
 
-int diff_end_run(struct diff *d, const struct trace_origin *origin, bool is_whole,
-		 struct failure *f)
+int diff_end_run(struct diff *d, const struct trace_origin *origin, struct failure *f)
 {
 	struct diff_run *run = &d->runs[d->n_runs];
 
@@ -273,7 +270,6 @@ int diff_end_run(struct diff *d, const struct trace_origin *origin, bool is_whol
 			    "nothing in it has ended, or nothing is selected");
 		return -ENODATA;
 	}
-	run->is_whole = is_whole;
 	run->scheduled = origin->has_account ? scheduled_share(&origin->account) : 1;
 	run->lost = origin->has_account ? account_lost(&origin->account) : 0;
 	run->has_clock = origin->clock.monotonic || origin->base_ns;

@@ -56,8 +56,7 @@ void diff_begin_run(struct diff *diff, bool is_b, bool single, const char *path)
 /* The consumer of the run's facts. */
 struct consumer *diff_consumer(struct diff *diff);
 /* The run is complete. An error: it has nothing to be compared. */
-int diff_end_run(struct diff *diff, const struct trace_origin *origin, bool is_whole,
-		 struct failure *f);
+int diff_end_run(struct diff *diff, const struct trace_origin *origin, struct failure *f);
 /* Instead of facts: the contents of `report --format json`. */
 int diff_add_saved(struct diff *diff, int fd, const char *path, struct failure *f);
 /* Whether the file is such a report. Its position does not change. */

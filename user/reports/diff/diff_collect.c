@@ -455,7 +455,6 @@ static void diff_release(struct consumer *consumer)
 }
 
 const struct consumer_ops diff_ops = {
-	.name = "diff",
 	.fact = diff_fact,
 	.flush = diff_flush,
 	.close = diff_close,

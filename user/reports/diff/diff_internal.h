@@ -123,7 +123,7 @@ enum {
 
 struct diff_run {
 	const char *path;
-	bool is_b, is_saved, is_whole;
+	bool is_b, is_saved;
 	uint64_t lost;
 	double scheduled; /* the share of its marks that its schedule recorded */
 	bool has_clock;
@@ -131,7 +131,7 @@ struct diff_run {
 	bool has_program;
 	char process[64]; /* its name */
 	uint32_t process_pid;
-	unsigned first_sample, n_samples;
+	unsigned first_sample;
 };
 
 struct diff {
@@ -154,7 +154,6 @@ struct diff {
 	/* Of this run. */
 	bool is_b;
 	uint64_t first_ns, last_ns, block_ns;
-	unsigned n_blocks;
 	struct flame *flame;
 	bool flame_of_samples;
 	struct consumer *samples[2]; /* of call stacks, on each side */

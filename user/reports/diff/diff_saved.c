@@ -239,7 +239,6 @@ int diff_add_saved(struct diff *d, int fd, const char *path, struct failure *f)
 		error = saved_add_rows(d, root, units);
 	yajl_tree_free(root);
 	run->is_saved = true;
-	run->n_samples = 1;
 	d->n_runs++;
 	if (error)
 		return failure_set(f, error, "cannot compare", path, NULL);

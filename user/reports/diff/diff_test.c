@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "reports/diff/diff_internal.h"
 
 enum {
@@ -253,18 +254,10 @@ static bool next_combination(uint8_t *is_a, unsigned n)
 	return true;
 }
 
-static uint64_t next_random(struct permutation_test *t)
-{
-	t->random ^= t->random << 13;
-	t->random ^= t->random >> 7;
-	t->random ^= t->random << 17;
-	return t->random;
-}
-
 static void shuffle(struct permutation_test *t)
 {
 	for (unsigned i = t->n_samples - 1; i > 0; i--) {
-		unsigned k = (unsigned)(next_random(t) % (i + 1));
+		unsigned k = (unsigned)(number_next_random(&t->random) % (i + 1));
 		uint8_t other = t->is_a[i];
 
 		t->is_a[i] = t->is_a[k];

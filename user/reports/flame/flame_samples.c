@@ -158,7 +158,6 @@ static void flame_samples_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops samples_ops = {
-	.name = "flame graph",
 	.fact = flame_samples_fact,
 	.free = flame_samples_free,
 };

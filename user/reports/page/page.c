@@ -429,7 +429,6 @@ static void page_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops page_ops = {
-	.name = "page",
 	.fact = page_fact,
 	.free = page_free,
 };

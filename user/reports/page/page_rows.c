@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/number.h"
 #include "reports/page/page_internal.h"
 
 struct page_process *page_process_of(struct page *page, const struct process *process)
@@ -175,15 +176,6 @@ struct page_kind *page_kind_of(struct page *page, const struct name *category,
 	return *recent;
 }
 
-/* xorshift64: the choice must depend on nothing but the traces. */
-static uint64_t page_next_random(struct page *page)
-{
-	page->random ^= page->random << 13;
-	page->random ^= page->random >> 7;
-	page->random ^= page->random << 17;
-	return page->random;
-}
-
 void page_kind_instance(struct page *page, struct page_kind *kind,
 			const struct page_instance *instance)
 {
@@ -207,7 +199,7 @@ void page_kind_instance(struct page *page, struct page_kind *kind,
 			kind->seen[kind->n_seen++] = *instance;
 		return;
 	}
-	at = page_next_random(page) % kind->count;
+	at = number_next_random(&page->random) % kind->count;
 	if (at < PAGE_SEEN)
 		kind->seen[at] = *instance;
 }

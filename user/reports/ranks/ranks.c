@@ -357,7 +357,6 @@ static void ranks_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops ranks_ops = {
-	.name = "ranks",
 	.fact = ranks_fact,
 	.free = ranks_free,
 };

@@ -402,7 +402,6 @@ static void select_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops select_ops = {
-	.name = "selection",
 	.fact = select_fact,
 	.flush = select_flush,
 	.close = select_close,

@@ -112,7 +112,7 @@ struct slowest {
 	unsigned n_longest;
 	struct slow_identity longest[SLOWEST_MAX];
 	/* For the second reading: the median slice, then the longest ones, the longest first. */
-	unsigned n_instances, n_open;
+	unsigned n_instances;
 	struct slow_instance *instances;
 	unsigned n_traces; /* that this reading has read so far */
 	uint64_t first_ns; /* of this trace's first mark */

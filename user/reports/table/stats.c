@@ -467,7 +467,6 @@ static void stats_free(struct consumer *consumer)
 }
 
 static const struct consumer_ops stats_ops = {
-	.name = "stats",
 	.fact = stats_fact,
 	.free = stats_free,
 };

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #include "timeline/given/given.h"
 
 #define MAX_LEVELS 8 /* tracks within tracks; the rest of the path is one name */
@@ -52,32 +54,7 @@ struct given_track {
 /* Of the lane: the first gap that ends after `ns`. */
 static uint32_t gap_find(const struct given_lane *lane, uint64_t ns)
 {
-	uint32_t low = 0, high = lane->n_gaps;
-
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (lane->gaps[middle].to <= ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-static bool lane_grow_gaps(struct given_lane *lane)
-{
-	uint32_t capacity = lane->capacity ? lane->capacity * 2 : 4;
-	struct gap *gaps;
-
-	if (lane->n_gaps < lane->capacity)
-		return true;
-	gaps = realloc(lane->gaps, capacity * sizeof(*gaps));
-	if (!gaps)
-		return false;
-	lane->gaps = gaps;
-	lane->capacity = capacity;
-	return true;
+	return (uint32_t)array_count_before(lane->n_gaps, i, lane->gaps[i].to <= ns);
 }
 
 static void lane_remove_gap(struct timeline *t, struct given_lane *lane, uint32_t i)
@@ -97,7 +74,7 @@ static void lane_add_gap(struct timeline *t, struct given_lane *lane, uint32_t i
 		lane_remove_gap(t, lane, 0);
 		i--;
 	}
-	if (t->n_gaps >= LIMIT_GAPS || !lane_grow_gaps(lane))
+	if (t->n_gaps >= LIMIT_GAPS || !array_reserve(lane->gaps, lane->n_gaps, lane->capacity, 4))
 		return;
 	memmove(lane->gaps + i + 1, lane->gaps + i, (lane->n_gaps - i) * sizeof(gap));
 	lane->gaps[i] = gap;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "tracee/debug_symbols.h"
 
 int file_functions_open(struct file_functions *f, const struct elf_file *elf, int debug_fd)
@@ -34,17 +35,7 @@ void file_functions_close(struct file_functions *f)
 /* The number of symbols whose address is at most `vaddr`. */
 static unsigned symbols_up_to(const struct file_functions *f, uint64_t vaddr)
 {
-	unsigned low = 0, high = f->all.n;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (f->all.list[middle].vaddr <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (unsigned)array_count_before(f->all.n, i, f->all.list[i].vaddr <= vaddr);
 }
 
 const struct elf_function *file_functions_at(const struct file_functions *f, uint64_t vaddr,

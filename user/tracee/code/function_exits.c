@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "tracee/code/function_walk.h"
 
 const char walk_not_followed[] = "its instructions cannot be followed";
@@ -47,15 +48,8 @@ const char *walk_queue(struct walk *w, uint64_t vaddr)
 		return walk_not_followed;
 	if (*walk_mark_bytes)
 		return NULL;
-	if (w->n_todo == w->todo_capacity) {
-		unsigned capacity = w->todo_capacity ? 2 * w->todo_capacity : 64;
-		uint64_t *todo = realloc(w->todo, capacity * sizeof(*todo));
-
-		if (!todo)
-			return "its instructions cannot be read";
-		w->todo = todo;
-		w->todo_capacity = capacity;
-	}
+	if (!array_reserve(w->todo, w->n_todo, w->todo_capacity, 64))
+		return "its instructions cannot be read";
 	*walk_mark_bytes = WALK_QUEUED;
 	w->todo[w->n_todo++] = vaddr;
 	return NULL;

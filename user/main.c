@@ -23,7 +23,7 @@ static const struct verb verbs[] = {
 	  "what this machine supports, and how to fix what is missing" },
 	{ "ctl", cmd_ctl, &usage_ctl, "control a running recording, show its status or its table" },
 	{ "serve", cmd_serve, &usage_serve,
-	  "record always, as a service: metrics, and traces of slow requests" },
+	  "record all the time, as a service: metrics, and traces of slow requests" },
 	{ "merge", cmd_merge, &usage_merge, "put several traces on one timeline" },
 	{ "convert", cmd_convert, &usage_convert, "write a trace in another format" },
 	{ "open", cmd_open, &usage_open,

@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	  "runs; with one trace on each side, by seconds)",
 	  0 },
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
-	  "Exit with 4 if a time has certainly grown, by PERCENT or more", 0 },
+	  "Exit with 4 if a time has grown for certain, and by PERCENT or more", 0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0,
 	  "The confidence of all decisions together (99%)", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, markdown or json", 0 },

@@ -24,8 +24,8 @@ const struct argp_option record_options[] = {
 	  "compared with the path of the executable (repeatable)",
 	  0 },
 	{ "user", KEY_USER, "USER", 0,
-	  "Attach to processes of this user, a name or a number; if -n, --cgroup, --unit or "
-	  "--container is also given, to those that match all (repeatable)",
+	  "Attach to processes of this user, a name or a number; with -n, --cgroup, --unit or "
+	  "--container, processes have to match each of them (repeatable)",
 	  0 },
 	{ "cgroup", KEY_CGROUP, "PATH", 0,
 	  "Attach to processes in this cgroup (v2) and those below it (repeatable)", 0 },
@@ -46,21 +46,19 @@ const struct argp_option record_options[] = {
 	  0 },
 	{ "duration", 'd', "TIME", 0, "Stop after this time, such as 500ms, 10s or 5m", 0 },
 	{ "start-at", KEY_START_AT, "TIME", 0,
-	  "Begin at this time of day, such as 14:30:00, at @SECONDS since 1970, or, with /10s, at "
-	  "the "
-	  "next multiple of 10s: hosts with right clocks begin at the same moment",
+	  "Begin at TIME: 14:30:00 is a time of day, @SECONDS since 1970, and /10s the next "
+	  "multiple of 10s. Hosts whose clocks are synchronized "
+	  "begin at the same moment",
 	  0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Record only domains whose names match; !GLOB excludes domains (repeatable)", 0 },
 	{ "usdt", 'u', "SPEC", 0,
 	  "Also record existing USDT probes: PROVIDER:NAME with globs as instants, BEGIN~END as "
-	  "slices; "
-	  "/TEMPLATE makes their names (repeatable)",
+	  "slices; /TEMPLATE after them says how to name these (repeatable)",
 	  0 },
 	{ "func", 'f', "SPEC", 0,
 	  "Also record functions as slices, without recompiling: [LIB:]NAME[(ARG,...)] with globs; "
-	  "without LIB those of "
-	  "the program itself; ARG is argN:TYPE or ret:TYPE (repeatable)",
+	  "without LIB, functions of the program itself; ARG is argN:TYPE or ret:TYPE (repeatable)",
 	  0 },
 	{ "counters", 'e', "LIST", 0,
 	  "Count these events at the beginning and the end of each slice: at most eight names of "
@@ -94,8 +92,8 @@ const struct argp_option record_options[] = {
 	{ "metrics", KEY_METRICS, "[ADDRESS:]PORT", 0,
 	  "Serve the table as OpenMetrics to Prometheus, at http://127.0.0.1:PORT/metrics", 0 },
 	{ "otlp", KEY_OTLP, "URL", 0,
-	  "Send metrics, and the slices of --otlp-spans, to an OpenTelemetry collector by OTLP, "
-	  "such as http://localhost:4318; env: to the one in OTEL_EXPORTER_OTLP_ENDPOINT",
+	  "Send metrics, and the slices of --otlp-spans, to the OpenTelemetry collector at URL, "
+	  "such as http://localhost:4318; `env` is the URL in OTEL_EXPORTER_OTLP_ENDPOINT",
 	  0 },
 	{ "otlp-spans", KEY_OTLP_SPANS, "GLOB", 0,
 	  "With --otlp: send slices with a matching name as spans; !GLOB excludes (repeatable)",
@@ -126,8 +124,8 @@ const struct argp_option record_options[] = {
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name and delete older ones",
 	  0 },
 	{ "quota", KEY_QUOTA, "SIZE", 0,
-	  "Delete the oldest files of this and earlier recordings with a quota, when all in the "
-	  "directory have more than SIZE",
+	  "Delete the oldest files when those of all recordings with --quota in the directory "
+	  "exceed SIZE together",
 	  0 },
 	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
 	  "Keep the last TIME in memory and write it when a trigger fires", 0 },

@@ -55,7 +55,8 @@ static error_t parse_serve_option(int key, char *arg, struct argp_state *state)
 }
 
 static const char serve_doc[] =
-	"Record always, as a service: serve the table of all matching processes as OpenMetrics, "
+	"Record all the time, as a service: serve the table of all matching processes as "
+	"OpenMetrics, "
 	"and keep the traces of slow requests.\v"
 	"SIGHUP reads the configuration again. man proftrace-serve has an example.";
 

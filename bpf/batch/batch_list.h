@@ -219,14 +219,13 @@ static __noinline long batch_check_found(__u32 i, struct batch_walk *w)
 __noinline int batches_have_found(__u64 pid_tgid)
 {
 	struct batch_walk w = { .pid_tgid = pid_tgid };
-	__u32 i;
 
 	if (!batching)
 		return 0;
 	if (can_loop) {
 		bpf_loop(BATCHES_FOUND_ON, batch_check_found, &w, 0);
 	} else {
-		for (i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_check_found(i, &w); i++)
+		for (__u32 i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_check_found(i, &w); i++)
 			;
 	}
 	return w.found;
@@ -259,14 +258,13 @@ __noinline int batches_adopt(struct thread_state *st, __u64 pid_tgid)
 {
 	struct batch_walk w = { .st = st, .pid_tgid = pid_tgid };
 	struct batch_inherited *inherited;
-	__u32 i;
 
 	if (!batching || !st)
 		return 0;
 	inherited = bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
 	if (inherited && !inherited->adopted) {
 		inherited->adopted = 1;
-		for (i = 0; i < BATCHES; i++) {
+		for (__u32 i = 0; i < BATCHES; i++) {
 			if (i < inherited->n)
 				batch_register(st, pid_tgid, inherited->batches[i],
 					       inherited->sites[i], BATCH_FULL);
@@ -276,7 +274,7 @@ __noinline int batches_adopt(struct thread_state *st, __u64 pid_tgid)
 	if (can_loop) {
 		bpf_loop(BATCHES_FOUND_ON, batch_adopt_found, &w, 0);
 	} else {
-		for (i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_adopt_found(i, &w); i++)
+		for (__u32 i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_adopt_found(i, &w); i++)
 			;
 	}
 	return 0;
@@ -306,7 +304,6 @@ static __noinline long batch_drop_mapped(__u32 i, struct batch_walk *w)
 __noinline int batches_drop_all(struct thread_state *st, __u64 pid_tgid)
 {
 	struct batch_walk w = { .st = st, .pid_tgid = pid_tgid };
-	__u32 i;
 
 	if (!batching || !st)
 		return 0;
@@ -314,9 +311,9 @@ __noinline int batches_drop_all(struct thread_state *st, __u64 pid_tgid)
 		bpf_loop(BATCHES_FOUND_ON, batch_drop_found, &w, 0);
 		bpf_loop(BATCHES_MOST, batch_drop_mapped, &w, 0);
 	} else {
-		for (i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_drop_found(i, &w); i++)
+		for (__u32 i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_drop_found(i, &w); i++)
 			;
-		for (i = 0; i < BATCHES_MOST_SHORT && !batch_drop_mapped(i, &w); i++)
+		for (__u32 i = 0; i < BATCHES_MOST_SHORT && !batch_drop_mapped(i, &w); i++)
 			;
 	}
 	account_add_n(ACCOUNT_BATCH_UNREADABLE, st->n_batches + st->n_more + st->n_forgotten);

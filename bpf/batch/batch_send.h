@@ -50,12 +50,11 @@ static __always_inline bool batch_find_inherited(struct thread_state *st, __u64 
 {
 	const struct batch_inherited *inherited =
 		bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
-	__u32 i;
 
 	st->batch_from = st->batch_from_events = 0;
 	if (!inherited || reason == BATCH_ALONE)
 		return true;
-	for (i = 0; i < BATCHES; i++) {
+	for (__u32 i = 0; i < BATCHES; i++) {
 		if (i < inherited->n && inherited->batches[i] == address) {
 			st->batch_from = inherited->from[i];
 			st->batch_from_events = inherited->from_events[i];
@@ -411,7 +410,6 @@ static __noinline long batch_send_mapped(__u32 i, struct batch_walk *w)
 __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
 {
 	struct batch_walk w = { .st = st, .pid_tgid = pid_tgid };
-	__u32 i;
 
 	if (!batching || !st)
 		return 0;
@@ -419,10 +417,10 @@ __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
 	if (can_loop) {
 		bpf_loop(BATCHES_MOST, batch_send_mapped, &w, 0);
 	} else {
-		for (i = 0; i < BATCHES_MOST_SHORT && !batch_send_mapped(i, &w); i++)
+		for (__u32 i = 0; i < BATCHES_MOST_SHORT && !batch_send_mapped(i, &w); i++)
 			;
 	}
-	for (i = 0; i < BATCHES; i++) {
+	for (__u32 i = 0; i < BATCHES; i++) {
 		if (i < st->n_batches)
 			batch_send(st, pid_tgid, st->batches[i], st->batch_sites[i], BATCH_EXIT);
 	}

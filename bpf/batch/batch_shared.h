@@ -48,11 +48,10 @@ static __always_inline void find_vfork_owner(const struct task_struct *task, __u
 	const struct task_struct *at = task, *parent;
 	__u64 memory = (__u64)BPF_CORE_READ(task, mm), variables = read_thread_pointer(task);
 	__u32 tgid, flags;
-	int i;
 
 	owner->pid_tgid = pid_tgid_of(task);
 	owner->birth = 0;
-	for (i = 0; i < MAX_VFORKS; i++) {
+	for (int i = 0; i < MAX_VFORKS; i++) {
 		parent = BPF_CORE_READ(at, real_parent);
 		if (!parent || parent == at || (__u64)BPF_CORE_READ(parent, mm) != memory ||
 		    read_thread_pointer(parent) != variables)

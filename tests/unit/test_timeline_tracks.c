@@ -21,10 +21,8 @@ static void test_counters(void **state)
 	rx = f->track;
 	assert_string_equal(f->first_track.key->text, "rx");
 	assert_string_equal(f->first_track.unit->text, "B");
-	assert_false(f->first_track.is_double);
 	f = see(x, FACT_TRACK, 2, "net");
 	assert_string_equal(f->first_track.key->text, "tx");
-	assert_true(f->first_track.is_double);
 	assert_string_equal(see(x, FACT_TRACK, 2, "net")->first_track.key->text, "on");
 	f = see(x, FACT_COUNTER, 2, "net");
 	assert_int_equal(f->n_args, 3);

@@ -15,9 +15,7 @@
 /* The broker gives the same number to several processes. */
 static bool links_have(struct links links, unsigned link)
 {
-	unsigned i;
-
-	for (i = 0; i < *links.n; i++) {
+	for (unsigned i = 0; i < *links.n; i++) {
 		if ((*links.list)[i].link == link)
 			return true;
 	}
@@ -198,10 +196,9 @@ static int turn_domain_on(struct capture *c, struct file *file, pid_t pid, unsig
 
 static int turn_domains_on(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
-	unsigned guard;
 	int error = 0;
 
-	for (guard = 1; !error && file->changes && guard < c->guard.n; guard++) {
+	for (unsigned guard = 1; !error && file->changes && guard < c->guard.n; guard++) {
 		if (!guard_is_off(c, guard))
 			error = turn_domain_on(c, file, pid, guard, guard_is_buffered(c, guard), f);
 	}
@@ -232,9 +229,7 @@ static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool co
 
 static bool file_has_control_sites(const struct capture *c, const struct file *file)
 {
-	unsigned i;
-
-	for (i = 0; i < file->n_sites; i++) {
+	for (unsigned i = 0; i < file->n_sites; i++) {
 		unsigned kind = c->sites[file->first_site + i].kind;
 
 		if (kind >= RECORD_THREAD_NAME && kind < RECORD_FLUSH)
@@ -254,7 +249,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 {
 	const struct links links = { &file->links, &file->n_links, 0, 0 };
 	struct broker_site *sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
-	unsigned i, n;
+	unsigned n;
 	int error = 0;
 
 	if (!sites)
@@ -262,7 +257,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 	if (!c->options.own_links)
 		pid = 0;
 	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
-	for (i = 0; i < n && file_has_control_sites(c, file); i++)
+	for (unsigned i = 0; i < n && file_has_control_sites(c, file); i++)
 		sites[i].semaphore_offset = 0;
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_FLUSH, pid, sites, n, f);
@@ -320,9 +315,7 @@ static int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_
 
 static bool file_has_pid(const struct file *file, pid_t pid)
 {
-	unsigned i;
-
-	for (i = 0; i < file->n_pids; i++) {
+	for (unsigned i = 0; i < file->n_pids; i++) {
 		if (file->pids[i] == pid)
 			return true;
 	}
@@ -436,7 +429,6 @@ static void change_mode(struct leaving *leaving, unsigned guard, bool buffered)
 {
 	struct capture *c = leaving->c;
 	struct failure f;
-	unsigned i;
 
 	hash_each (c->files, file) {
 		int error = 0;
@@ -445,7 +437,7 @@ static void change_mode(struct leaving *leaving, unsigned guard, bool buffered)
 			continue;
 		if (!capture_attaches_each(c))
 			error = turn_domain_on(c, file, file->alone, guard, buffered, &f);
-		for (i = 0; i < file->n_pids; i++) {
+		for (unsigned i = 0; i < file->n_pids; i++) {
 			/* The process may have exited meanwhile. */
 			int failed = turn_domain_on(c, file, file->pids[i], guard, buffered, &f);
 
@@ -471,9 +463,8 @@ void files_change_mode(struct capture *c, unsigned guard, bool buffered)
 void files_leave_buffers(struct capture *c)
 {
 	struct leaving leaving = { .c = c };
-	unsigned guard;
 
-	for (guard = 1; guard < c->guard.n; guard++) {
+	for (unsigned guard = 1; guard < c->guard.n; guard++) {
 		if (guard_is_buffered(c, guard))
 			change_mode(&leaving, guard, false);
 	}
@@ -494,7 +485,6 @@ void files_detach_data(struct capture *c)
 void files_attach_data(struct capture *c)
 {
 	struct failure f;
-	unsigned i;
 
 	hash_each (c->files, file) {
 		int error = 0;
@@ -503,7 +493,7 @@ void files_attach_data(struct capture *c)
 			continue;
 		if (!capture_attaches_each(c))
 			error = attach_marks(c, file, file->alone, false, true, &f);
-		for (i = 0; i < file->n_pids; i++) {
+		for (unsigned i = 0; i < file->n_pids; i++) {
 			/* The process may have exited meanwhile. */
 			int failed = attach_marks(c, file, file->pids[i], false, true, &f);
 

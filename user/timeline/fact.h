@@ -97,7 +97,6 @@ struct track {
 	bool is_given;
 	const struct track *parent;
 	const struct name *path;     /* "outer/inner"; NULL: it has the name of its slices */
-	bool is_double;		     /* COUNTER: the type of its first value, informative */
 	const struct thread *thread; /* COUNTER, WAITS: its owner; NULL: the process */
 	/* COUNTER of a thread: a hardware or kernel counter, which its slices have as well */
 	bool is_counted;

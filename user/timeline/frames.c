@@ -34,7 +34,7 @@ static struct counter *frame_rate_counter(struct timeline *t, const struct mark 
 	if (n < 0 || (size_t)n >= sizeof(text))
 		return NULL;
 	name = names_intern(t->names, text, (size_t)n, sizeof(text));
-	return counter_get(t, m, name, NULL, t->hz, true);
+	return counter_get(t, m, name, NULL, t->hz);
 }
 
 /*

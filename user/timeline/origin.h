@@ -55,7 +55,6 @@ struct trace_origin {
 	uint64_t trace_uuid[2];
 	struct clock_reading clock; /* the first one */
 	uint64_t base_ns; /* JSON: of CLOCK_MONOTONIC; times in the file are relative to it */
-	uint64_t realtime_base_ns; /* JSON of other programs: the same of CLOCK_REALTIME */
 	/* Written at the end of the recording: a file that was cut off has none. */
 	bool has_account;
 	struct account account;

@@ -40,7 +40,7 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	HASH_FIND(hh, p->pools, &key, sizeof(key), pool);
 	if (pool)
 		return pool;
-	counter = counter_get(t, m, pool_full_name(t, &key), NULL, t->bytes, false);
+	counter = counter_get(t, m, pool_full_name(t, &key), NULL, t->bytes);
 	if (!counter)
 		return NULL;
 	pool = hash_add_new(hh, p->pools, key, key);

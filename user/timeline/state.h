@@ -568,7 +568,7 @@ void frames_missed(struct timeline *t, struct process_state *process);
 
 /* tracks.c */
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
-			    const struct name *series, const struct name *unit, bool is_double);
+			    const struct name *series, const struct name *unit);
 /* Declares a lane with the name, the number and the parent of `lane`. */
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
 			     const struct track *lane);

@@ -47,8 +47,7 @@ static inline struct thread_state *counter_owner(const struct mark *m)
 }
 
 static struct counter *counter_new(struct timeline *t, const struct mark *m,
-				   const struct counter_key *key, const struct name *unit,
-				   bool is_double)
+				   const struct counter_key *key, const struct name *unit)
 {
 	struct thread_state *thread = counter_owner(m);
 	struct process_state *p = m->process;
@@ -63,7 +62,6 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 	counter->pub.name = key->name;
 	counter->pub.key = key->series;
 	counter->pub.unit = unit;
-	counter->pub.is_double = is_double;
 	if (thread) {
 		counter->pub.thread = &thread->pub;
 		thread->counters_from_file = true;
@@ -73,7 +71,7 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 }
 
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
-			    const struct name *series, const struct name *unit, bool is_double)
+			    const struct name *series, const struct name *unit)
 {
 	const struct counter_key key = { .name = name,
 					 .series = series,
@@ -87,7 +85,7 @@ struct counter *counter_get(struct timeline *t, const struct mark *m, const stru
 		return counter;
 	HASH_FIND(hh, p->counters, &key, sizeof(key), counter);
 	if (!counter)
-		counter = counter_new(t, m, &key, unit, is_double);
+		counter = counter_new(t, m, &key, unit);
 	if (counter)
 		*slot = counter;
 	return counter;
@@ -113,8 +111,7 @@ static int emit_series(struct timeline *t, const struct mark *m, const struct na
 		unit = counter_unit(t, name);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct counter *counter = counter_get(t, m, name, t->args[i].key, unit,
-						      t->args[i].type == ARG_DOUBLE);
+		struct counter *counter = counter_get(t, m, name, t->args[i].key, unit);
 
 		if (!counter)
 			return LOST_LIMIT;

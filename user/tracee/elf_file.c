@@ -36,9 +36,7 @@ int elf_file_read(const struct elf_file *elf, uint64_t offset, void *buffer, siz
 static const struct elf_segment *elf_load_segment(const struct elf_file *elf, uint64_t vaddr,
 						  uint64_t size, uint32_t set, uint32_t clear)
 {
-	unsigned i;
-
-	for (i = 0; i < elf->n_segments; i++) {
+	for (unsigned i = 0; i < elf->n_segments; i++) {
 		const struct elf_segment *s = &elf->segments[i];
 		uint64_t into = vaddr - s->vaddr;
 
@@ -263,7 +261,6 @@ static void elf_add_segment(struct elf_file *elf, const Elf64_Phdr *p)
 static int elf_read_segments(struct elf_file *elf, const Elf64_Ehdr *h, struct failure *f)
 {
 	Elf64_Phdr *headers = calloc(h->e_phnum, sizeof(*headers));
-	unsigned i;
 	int r;
 
 	elf->segments = calloc(h->e_phnum, sizeof(*elf->segments));
@@ -276,7 +273,7 @@ static int elf_read_segments(struct elf_file *elf, const Elf64_Ehdr *h, struct f
 		r = elf_reject(f, "its program headers are beyond its end");
 	else if (r)
 		failure_set(f, r, "cannot read file", "", NULL);
-	for (i = 0; r == 0 && i < h->e_phnum; i++)
+	for (unsigned i = 0; r == 0 && i < h->e_phnum; i++)
 		elf_add_segment(elf, &headers[i]);
 	free(headers);
 	return r;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/marker_note.h"
 #include "bpf/event.h"
 #include "tracee/notes.h"
@@ -199,9 +200,7 @@ static void marker_refuse(struct marker_sites *found, enum marker_refusal refusa
 
 static const struct marker_site *marker_at_offset(const struct marker_sites *found, uint64_t offset)
 {
-	unsigned i;
-
-	for (i = 0; i < found->n; i++) {
+	for (unsigned i = 0; i < found->n; i++) {
 		if (found->sites[i].offset == offset)
 			return &found->sites[i];
 	}
@@ -210,16 +209,8 @@ static const struct marker_site *marker_at_offset(const struct marker_sites *fou
 
 static int marker_append(struct marker_search *s, const struct marker_site *site)
 {
-	if (s->found->n == s->capacity) {
-		unsigned capacity = s->capacity ? s->capacity * 2 : 64;
-		struct marker_site *sites =
-			realloc(s->found->sites, capacity * sizeof(*s->found->sites));
-
-		if (!sites)
-			return -ENOMEM;
-		s->found->sites = sites;
-		s->capacity = capacity;
-	}
+	if (!array_reserve(s->found->sites, s->found->n, s->capacity, 64))
+		return -ENOMEM;
 	s->found->sites[s->found->n++] = *site;
 	return 0;
 }

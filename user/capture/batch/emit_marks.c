@@ -56,9 +56,8 @@ static const struct site *find_stub_site(struct capture *c, struct batch_stream 
 static bool stub_is_unselected(const struct batch_stream *s, uint32_t stub)
 {
 	uint64_t vaddr = s->file->flush_stub + (int32_t)(stub - (uint32_t)s->flush);
-	unsigned i;
 
-	for (i = 0; i < s->file->sites.n; i++) {
+	for (unsigned i = 0; i < s->file->sites.n; i++) {
 		if (s->file->sites.sites[i].stub == vaddr)
 			return true;
 	}
@@ -73,7 +72,6 @@ static bool append_event_strings(struct batches *b, const struct batch_event *e,
 {
 	struct record_full *r = &b->record.record;
 	size_t bytes = 0;
-	unsigned i;
 
 	if (e->meta & META_NAME_DYNAMIC) {
 		if (e->name_length & STRING_NULL) {
@@ -89,7 +87,7 @@ static bool append_event_strings(struct batches *b, const struct batch_event *e,
 			bytes += r->ops.b;
 		}
 	}
-	for (i = 0; i < e->n; i++) {
+	for (unsigned i = 0; i < e->n; i++) {
 		if (META_TYPE(e->meta, i) == VALUE_STRING &&
 		    !(e->values[i] & (STRING_NULL | STRING_UNREADABLE)))
 			bytes += (uint32_t)e->values[i];
@@ -290,9 +288,7 @@ static bool known_mark_matches(const struct known_mark *k, const struct batch_st
 
 static void set_known_values(struct known_mark *k, const uint64_t *values)
 {
-	unsigned i;
-
-	for (i = 0; i < k->n_values; i++)
+	for (unsigned i = 0; i < k->n_values; i++)
 		k->args[i].u = k->args[i].type == ARG_BOOL ? values[i] != 0 : values[i];
 }
 
@@ -366,8 +362,6 @@ void batch_event_emit(struct capture *c, struct batch_stream *s, const uint64_t 
 
 void batch_marks_free(struct batches *b)
 {
-	unsigned i;
-
-	for (i = 0; i < 1 << BATCH_KNOWN_BITS; i++)
+	for (unsigned i = 0; i < 1 << BATCH_KNOWN_BITS; i++)
 		free(b->known[i]);
 }

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "proftrace.skel.h"
 
 /*
@@ -37,24 +38,15 @@ struct batch_search {
 	bool listed;
 	bool uncertain; /* some threads have an unknown descriptor */
 	struct live_thread *threads;
-	size_t n, capacity;
+	uint32_t n, capacity;
 };
 
 static void add_live_thread(struct batch_search *f, uint32_t tid, uint64_t descriptor)
 {
-	struct live_thread *grown = f->threads;
-	size_t capacity = f->capacity ? 2 * f->capacity : 64;
-
-	if (f->n == f->capacity) {
-		grown = reallocarray(grown, capacity, sizeof(*grown));
-		if (!grown) {
-			f->uncertain = true;
-			return;
-		}
-		f->threads = grown;
-		f->capacity = capacity;
-	}
-	f->threads[f->n++] = (struct live_thread){ descriptor, tid };
+	if (array_reserve(f->threads, f->n, f->capacity, 64))
+		f->threads[f->n++] = (struct live_thread){ descriptor, tid };
+	else
+		f->uncertain = true;
 }
 
 /*
@@ -117,12 +109,10 @@ static void list_live_threads(struct batch_search *f)
 static uint32_t find_batch_owner(struct batch_search *f, const struct batch_head *head,
 				 bool *ret_uncertain)
 {
-	size_t i;
-
 	if (!f->listed)
 		list_live_threads(f);
 	*ret_uncertain = f->uncertain;
-	for (i = 0; i < f->n; i++) {
+	for (size_t i = 0; i < f->n; i++) {
 		if (f->threads[i].descriptor - head->owner + DESCRIPTOR < 2 * DESCRIPTOR)
 			return f->threads[i].tid;
 	}
@@ -132,9 +122,7 @@ static uint32_t find_batch_owner(struct batch_search *f, const struct batch_head
 /* The site at which the file's batches are handed over. */
 static unsigned find_flush_site(const struct capture *c, const struct file *file)
 {
-	unsigned i;
-
-	for (i = 0; i < file->n_sites; i++) {
+	for (unsigned i = 0; i < file->n_sites; i++) {
 		if (c->sites[file->first_site + i].kind == RECORD_FLUSH)
 			return file->first_site + i;
 	}
@@ -168,9 +156,7 @@ static bool publish_found(struct capture *c, uint64_t pid_tgid, uint64_t address
 /* Whether these owner words have been published: a process may be scanned many times. */
 static bool table_is_published(const struct capture *c, uint64_t tables, uint64_t address)
 {
-	unsigned i;
-
-	for (i = 0; i < BATCHES_FOUND_ON; i++) {
+	for (unsigned i = 0; i < BATCHES_FOUND_ON; i++) {
 		unsigned descriptor = (BATCH_FOUND_PLACE((uint32_t)tables) + i) % BATCHES_FOUND;
 		const struct batch_found *found = &c->shared->batches_found[descriptor];
 		uint64_t pid_tgid = __atomic_load_n(&found->pid_tgid, __ATOMIC_ACQUIRE);
@@ -213,9 +199,7 @@ static bool add_found_batch(struct batch_search *f, const struct file *file, uin
 static bool find_load_bias(const struct file *file, uint64_t start, uint64_t offset,
 			   uint64_t *ret_bias)
 {
-	unsigned i;
-
-	for (i = 0; i < file->elf->n_segments; i++) {
+	for (unsigned i = 0; i < file->elf->n_segments; i++) {
 		const struct elf_segment *s = &file->elf->segments[i];
 
 		if (s->type != PT_LOAD || !(s->flags & PF_X) || offset + 4096 <= s->offset ||
@@ -234,14 +218,13 @@ void batches_find_existing(struct capture *c, uint32_t pid, const struct file *f
 	int memory = f.process ? batch_process_open_memory(c, f.process) : -1;
 	uint64_t bias, owners[BATCH_SLOTS], address;
 	struct batch_head head;
-	unsigned i;
 
 	if (memory < 0 || !file->batch_slots || !find_load_bias(file, start, offset, &bias) ||
 	    pread(memory, owners, sizeof(owners), (off_t)(bias + file->batch_slots)) !=
 		    sizeof(owners))
 		return;
 	/* Slots are allocated in this order. */
-	for (i = 0; i < BATCH_SLOTS && owners[i]; i++) {
+	for (unsigned i = 0; i < BATCH_SLOTS && owners[i]; i++) {
 		address = bias + file->batch_slots + BATCH_SLOTS_FROM + (uint64_t)i * BATCH_MAX;
 		if (pread(memory, &head, sizeof(head), (off_t)address) == sizeof(head))
 			c->batches->unfollowed += !add_found_batch(&f, file, address, &head);

@@ -228,8 +228,6 @@ void chrome_around(struct chrome *c, enum chrome_field field, const char *text, 
 		return;
 	if (field == FIELD_BASE_TIME)
 		c->base_ns = (uint64_t)number.i;
-	if (origin && field == FIELD_BASE_TIME)
-		origin->realtime_base_ns = (uint64_t)number.i;
 	if (origin && field == FIELD_RANK)
 		snprintf(origin->rank, sizeof(origin->rank), "%u", (unsigned)number.i);
 }

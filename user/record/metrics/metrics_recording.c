@@ -64,10 +64,9 @@ void metrics_write_recording(const struct metric_writer *w, void *context, const
 		    "Configurations that were refused." },
 		  service->reloads_failed },
 	};
-	unsigned i;
 
 	write_collector(w, context, r);
-	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		metric_put_single(w, context, &numbers[i].metric, numbers[i].value);
 	w->metric(context, &overhead);
 	w->number(context, &(struct arg){ .type = ARG_DOUBLE, .d = overhead_latest(r) / 100 });

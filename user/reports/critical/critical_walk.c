@@ -134,18 +134,11 @@ static struct walk_frame *push_frame(struct walk *w, struct critical_thread *thr
 /* Where the arrow of that id began, at the latest before `ns`; NULL: that was not recorded. */
 static const struct critical_flow *flow_begin(const struct critical *c, uint64_t id, uint64_t ns)
 {
-	uint32_t low = 0, high = c->n_flows_out;
+	const struct critical_flow *flows = c->flows_out;
+	size_t n = array_count_before(c->n_flows_out, i,
+				      flows[i].id < id || (flows[i].id == id && flows[i].ns <= ns));
 
-	while (low < high) {
-		uint32_t i = low + (high - low) / 2;
-		const struct critical_flow *flow = &c->flows_out[i];
-
-		if (flow->id < id || (flow->id == id && flow->ns <= ns))
-			low = i + 1;
-		else
-			high = i;
-	}
-	return low && c->flows_out[low - 1].id == id ? &c->flows_out[low - 1] : NULL;
+	return n && flows[n - 1].id == id ? &flows[n - 1] : NULL;
 }
 
 /* When the outermost slice began in which the thread was just before now. */

@@ -23,9 +23,8 @@ const char *metric_prometheus_unit(const struct metric *metric)
 		{ "By", "bytes" },
 		{ "1", "ratio" },
 	};
-	unsigned i;
 
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (!strcmp(metric->unit, units[i][0]))
 			return units[i][1];
 	}
@@ -161,17 +160,16 @@ static void put_part(const struct output *o, const struct stats_view *view)
 	};
 	static const struct metric self = { METRIC_COUNTER, "proftrace.slice.self", "s",
 					    "Time of slices without the slices inside." };
-	size_t i;
 
 	o->w->metric(o->context, &metrics[view->part]);
-	for (i = 0; i < view->n_rows; i++) {
+	for (size_t i = 0; i < view->n_rows; i++) {
 		put_labels(o, view, &view->rows[i]);
 		put_value(o, view->part, &view->rows[i]);
 	}
 	if (view->part != STATS_SLICES)
 		return;
 	o->w->metric(o->context, &self);
-	for (i = 0; i < view->n_rows; i++) {
+	for (size_t i = 0; i < view->n_rows; i++) {
 		put_labels(o, view, &view->rows[i]);
 		o->w->seconds(o->context, view->rows[i].self_ns);
 	}
@@ -184,10 +182,9 @@ static void put_account(const struct output *o, const struct account *account)
 		METRIC_GAUGE, "proftrace.account", "",
 		"What became of all marks, and what went wrong, as in the summary of a recording."
 	};
-	unsigned i;
 
 	o->w->metric(o->context, &metric);
-	for (i = 0; i < account_numbers(); i++) {
+	for (unsigned i = 0; i < account_numbers(); i++) {
 		o->w->label(o->context, "number", account_number_name(i));
 		put_count(o, account_number(account, i));
 	}

@@ -117,10 +117,9 @@ static void openmetrics_times(void *context, const struct metric_times *times)
 {
 	struct openmetrics *o = context;
 	char limit[32];
-	unsigned power;
 
 	openmetrics_begin(o);
-	for (power = METRIC_LEAST_BUCKET; power <= METRIC_LAST_BUCKET; power++) {
+	for (unsigned power = METRIC_LEAST_BUCKET; power <= METRIC_LAST_BUCKET; power++) {
 		const uint64_t ns = (1ull << power) - 1;
 
 		snprintf(limit, sizeof(limit), "%" PRIu64 ".%09" PRIu64, ns / 1000000000,

@@ -41,9 +41,8 @@ static void give_times(void *context, const struct metric_times *times)
 {
 	double bounds[METRIC_BUCKETS];
 	uint64_t counts[METRIC_BUCKETS + 1], below = 0;
-	unsigned i;
 
-	for (i = 0; i < METRIC_BUCKETS; i++) {
+	for (unsigned i = 0; i < METRIC_BUCKETS; i++) {
 		unsigned power = METRIC_LEAST_BUCKET + i;
 
 		counts[i] = metric_count_below(times->histogram, power) - below;

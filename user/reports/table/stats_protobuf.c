@@ -227,12 +227,11 @@ static void protobuf_times(void *context, const struct metric_times *times)
 	Prometheus__Histogram histogram = PROMETHEUS__HISTOGRAM__INIT;
 	Prometheus__Bucket buckets[METRIC_BUCKETS], *list[METRIC_BUCKETS];
 	struct native *native = calloc(1, sizeof(*native));
-	unsigned i;
 
 	if (!native)
 		return;
 	native_fill(native, times->histogram);
-	for (i = 0; i < METRIC_BUCKETS; i++) {
+	for (unsigned i = 0; i < METRIC_BUCKETS; i++) {
 		const unsigned power = METRIC_LEAST_BUCKET + i;
 
 		prometheus__bucket__init(&buckets[i]);

@@ -310,7 +310,6 @@ struct consumer *otlp_profiles_new(struct otlp *otlp, const struct consumer *spa
 				   void (*name_frames)(void *context), void *context)
 {
 	static const struct consumer_ops ops = {
-		.name = "otlp profiles",
 		.fact = profiles_fact,
 		.free = profiles_free,
 	};

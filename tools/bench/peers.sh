@@ -246,6 +246,10 @@ perf-sample)
 	need perf linux-perf
 	record_with_perf -F 10000 -g
 	;;
+perf-sample-dwarf) # copies 8 KiB of the stack with each sample
+	need perf linux-perf
+	record_with_perf -F 10000 --call-graph dwarf
+	;;
 perf-probe) run_perf sdt_proftrace_bench:hit sdt ;;
 perf-call) run_perf proftrace_bench:entry,proftrace_bench:exit__return function ;;
 lttng) run_lttng ;;

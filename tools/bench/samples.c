@@ -16,7 +16,9 @@ static const char *const with_samples[] = { "--sample", RATE, NULL };
 
 static const struct peer peers[] = {
 	{ NULL, "proftrace --sample", "marks", "stack", ROUNDS, OUT_PERFETTO, 0, 0, with_samples },
-	{ "perf-sample", "perf record -F", "marks", "stack", ROUNDS, 0, TARGET_COMMANDED, 0, NULL },
+	{ "perf-sample", "perf record -g", "marks", "stack", ROUNDS, 0, TARGET_COMMANDED, 0, NULL },
+	{ "perf-sample-dwarf", "perf record --call-graph dwarf", "marks", "stack", ROUNDS, 0,
+	  TARGET_COMMANDED, 0, NULL },
 	{ "bpftrace-sample", "bpftrace, counting", "marks", "stack", ROUNDS, 0, 0, 0, NULL },
 };
 

@@ -217,8 +217,9 @@ const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t s
 	const struct jit_entry *first = find_jit_entry(map, address, since_ns);
 	const struct jit_entry *last = find_jit_entry(map, address, until_ns);
 
-	/* If it was replaced meanwhile, what was there for the longer part. */
-	if (first && last != first && until_ns - last->from_ns < last->from_ns - since_ns)
+	/* If it was replaced meanwhile, what was there for the longer part. Not all that overlap are examined. */
+	if (first &&
+	    (!last || (last != first && until_ns - last->from_ns < last->from_ns - since_ns)))
 		last = first;
 	return last ? map->text + last->name : NULL;
 }

@@ -230,4 +230,22 @@ expect "no common wall clock" 1 "no realtime clock" "$proftrace" merge --align r
 expect "somebody else's trace" 0 'assumed to be the monotonic clock' "$proftrace" merge -o other2.json rank0.json other.json
 equal "somebody else's trace: named by its file" "$("$canon" other2.json | grep -c '^process 1 other.json: process 1$')" 1
 equal "nothing is left of what failed" "$(ls -A | grep -E '^\.?x')" ""
+
+# --- how wrong the clocks of hosts may be -----------------------------------------------------------------
+
+host() { # NAME REALTIME MORE: one slice
+	echo "[{\"name\":\"proftrace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"version\":\"x\",\"clock\":\"monotonic\",\"base_ns\":0,\"monotonic\":\"1000\",\"realtime\":\"$2\",\"boot_id\":\"$1\",\"host\":\"$1\"$3}},"
+	echo '{"name":"work","ph":"X","ts":1000,"dur":100,"pid":1,"tid":1}]'
+}
+host one 1700000000000000000 ',"clock_error_ns":"250000"' >one.json
+host two 1700000000000500000 ',"clock_error_ns":"1500000"' >two.json
+host three 1700000000000000000 '' >three.json
+"$proftrace" merge -o within one.json two.json 2>err
+equal "clocks of hosts: how far apart they may be" "$(grep -c '^two.json.* by the realtime clocks, error at most 1.750 ms$' err)" 1
+for kind in json pftrace; do
+	equal "clocks of hosts: in the metadata ($kind)" "$("$proftrace" convert -q -o clock.json within.$kind && head -1 clock.json | grep -o '"clock_error_ns":"[0-9]*"')" '"clock_error_ns":"1500000"'
+done
+"$proftrace" merge -o without one.json three.json 2>err
+equal "clocks of hosts: one that nothing is known of" "$(grep -c '^three.json.* by the realtime clocks, error unknown: ' err)" 1
+equal "clocks of hosts: not in the metadata then" "$(grep -c clock_error without.json)" 0
 finish

@@ -9,12 +9,14 @@
 #include "record/record.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/timex.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +50,18 @@ void recording_log(void *context, int verbosity, const char *line)
 	print_visible(stderr, "proftrace: %s\n", line);
 }
 
+/* The bound that NTP or PTP has given to the kernel. Without them it grows for ever, and means nothing. */
+static void record_read_clock_error(struct trace_origin *o)
+{
+	struct timex clock = { 0 };
+	int state = adjtimex(&clock);
+
+	if (state < 0 || state == TIME_ERROR || clock.status & STA_UNSYNC)
+		return;
+	snprintf(o->clock_error, sizeof(o->clock_error), "%" PRIu64,
+		 (uint64_t)clock.maxerror * 1000);
+}
+
 /* `proftrace merge` needs the host, the boot id and the rank. */
 static void record_fill_origin(struct recording *r, const struct utsname *u)
 {
@@ -64,6 +78,8 @@ static void record_fill_origin(struct recording *r, const struct utsname *u)
 	r->info.host = o->host;
 	r->info.boot_id = o->boot_id;
 	r->info.rank = o->rank;
+	record_read_clock_error(o);
+	r->info.clock_error = o->clock_error;
 }
 
 /* A random base makes the uuids of tracks unique, so that traces can be joined. */

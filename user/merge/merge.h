@@ -27,8 +27,11 @@ struct part {
 	int64_t offset_ns;  /* added to its times */
 	int64_t moved_ns;   /* the part of that which --offset requested */
 	bool is_reference;
-	bool same_boot; /* the same boot as the reference */
-	char how[160];	/* how it was aligned, for people */
+	bool same_boot;	  /* the same boot as the reference */
+	bool by_realtime; /* its wall clock was used to align it */
+	uint64_t
+		error_ns; /* the most that its wall clock was wrong, after the alignment; UINT64_MAX: not known */
+	char how[224]; /* how it was aligned, for people */
 };
 
 /* merge_align.c: sets offsets and `how`; may read traces once more. */

@@ -287,6 +287,7 @@ int align_by_clocks(const struct part *reference, struct part *part, enum align 
 		snprintf(part->how, sizeof(part->how), "same boot, same clock");
 	} else if (realtime == CLOCK_USED) {
 		part->offset_ns = offset;
+		part->by_realtime = true;
 		snprintf(part->how, sizeof(part->how), "by the realtime clocks");
 	} else if (align == ALIGN_REALTIME) {
 		failure_set(f, -EINVAL, "cannot align", part->source.path,
@@ -330,6 +331,7 @@ static int align_by_steps(const struct steps *reference, struct part *part, enum
 			snprintf(part->how, sizeof(part->how), "by common steps (clocks: %s off)",
 				 text);
 			part->offset_ns = a.offset_ns;
+			part->by_realtime = false;
 		}
 		append_residual(part, &a);
 	}
@@ -357,6 +359,39 @@ static struct part *choose_reference(struct part *parts, unsigned n)
 	return &parts[0];
 }
 
+/* What the recorder wrote, or UINT64_MAX. A file may contain anything. */
+static uint64_t clock_error_ns(const struct part *part)
+{
+	const char *text = part->source.origin.clock_error;
+	size_t length = strlen(text);
+
+	return length && length < 19 && strspn(text, "0123456789") == length
+		       ? strtoull(text, NULL, 10)
+		       : UINT64_MAX;
+}
+
+/*
+ * The bound of the wall clock's error that the merged trace inherits from this one, and how far apart the clocks of
+ * two machines may be. Common steps are no bound: their residual is what is known.
+ */
+static void part_find_error(const struct part *reference, struct part *part)
+{
+	const uint64_t of_reference = clock_error_ns(reference), own = clock_error_ns(part);
+	const size_t length = strlen(part->how);
+	char most[32];
+
+	part->error_ns = part->same_boot ? of_reference : part->by_realtime ? own : UINT64_MAX;
+	if (!part->by_realtime)
+		return;
+	if (own == UINT64_MAX || of_reference == UINT64_MAX) {
+		snprintf(part->how + length, sizeof(part->how) - length,
+			 ", error unknown: not both clocks were synchronised");
+		return;
+	}
+	format_offset(most, sizeof(most), (int64_t)(own + of_reference));
+	snprintf(part->how + length, sizeof(part->how) - length, ", error at most %s", most);
+}
+
 int merge_align(struct part *parts, unsigned n, enum align align, struct failure *f)
 {
 	struct part *reference = choose_reference(parts, n);
@@ -379,6 +414,8 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 		error = error ?: align_by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);
+	for (unsigned i = 0; i < n && !error; i++)
+		part_find_error(reference, &parts[i]);
 	for (unsigned i = 0; i < n && !error; i++) {
 		if (__builtin_add_overflow(parts[i].offset_ns, parts[i].moved_ns,
 					   &parts[i].offset_ns))

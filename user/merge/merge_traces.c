@@ -7,6 +7,7 @@
 #include "merge/merge_traces.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +261,7 @@ static struct trace_origin merge_common_origin(const struct merge_traces *m)
 {
 	struct trace_origin origin = { 0 };
 	const struct part *part;
+	uint64_t error_ns = 0;
 
 	for (part = m->parts; part < m->parts + m->n_parts; part++) {
 		if (part->is_reference)
@@ -274,7 +276,12 @@ static struct trace_origin merge_common_origin(const struct merge_traces *m)
 			origin.boot_id[0] = '\0';
 		if (strcmp(o->rank, origin.rank))
 			origin.rank[0] = '\0';
+		if (part->error_ns > error_ns)
+			error_ns = part->error_ns;
 	}
+	origin.clock_error[0] = '\0';
+	if (error_ns && error_ns < UINT64_MAX)
+		snprintf(origin.clock_error, sizeof(origin.clock_error), "%" PRIu64, error_ns);
 	memset(origin.trace_uuid, 0, sizeof(origin.trace_uuid)); /* the merged trace gets its own */
 	return origin;
 }

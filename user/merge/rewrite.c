@@ -162,6 +162,7 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		.host = origin->host,
 		.boot_id = origin->boot_id,
 		.rank = origin->rank,
+		.clock_error = origin->clock_error,
 		.name_stack = rewrite_name_stack,
 		.name_context = r,
 	};

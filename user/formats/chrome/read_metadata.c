@@ -60,6 +60,7 @@ static void origin_read_args(struct chrome *c)
 	origin_read_text(c, "host", o->host, sizeof(o->host));
 	origin_read_text(c, "boot_id", o->boot_id, sizeof(o->boot_id));
 	origin_read_text(c, "rank", o->rank, sizeof(o->rank));
+	origin_read_text(c, "clock_error_ns", o->clock_error, sizeof(o->clock_error));
 }
 
 static void origin_read_account(struct chrome *c)

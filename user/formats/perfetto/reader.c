@@ -225,6 +225,7 @@ static void origin_read_metadata(struct trace_origin *o, const Perfetto__Protos_
 		{ "proftrace.host", o->host, sizeof(o->host) },
 		{ "proftrace.boot_id", o->boot_id, sizeof(o->boot_id) },
 		{ "proftrace.rank", o->rank, sizeof(o->rank) },
+		{ "proftrace.clock_error_ns", o->clock_error, sizeof(o->clock_error) },
 	};
 	static const char account[] = "proftrace.account.";
 	uint64_t *number = NULL;

@@ -81,12 +81,13 @@ static int perfetto_write_origin(struct perfetto *p, const struct trace_info *in
 		{ "proftrace.host", info->host },
 		{ "proftrace.boot_id", info->boot_id },
 		{ "proftrace.rank", info->rank },
+		{ "proftrace.clock_error_ns", info->clock_error },
 	};
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 	Perfetto__Protos__ChromeEventBundle bundle = PERFETTO__PROTOS__CHROME_EVENT_BUNDLE__INIT;
-	Perfetto__Protos__ChromeMetadata metadata[4], *list[4];
+	Perfetto__Protos__ChromeMetadata metadata[5], *list[5];
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		Perfetto__Protos__ChromeMetadata *m = &metadata[bundle.n_metadata];
 
 		if (!known[i].value || !*known[i].value)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/outbox.h"
 #include "base/packet.h"
 #include "privilege/invoker.h"
@@ -79,7 +80,7 @@ static _Noreturn void otlp_run(int socket, const struct otlp_options *options)
 	prctl(PR_SET_NAME, "proftrace-otlp");
 	if (socket != SOCKET && dup2(socket, SOCKET) < 0)
 		_exit(1);
-	closefrom(SOCKET + 1);
+	descriptors_keep_to(SOCKET);
 	if (!invoker_drop_all())
 		_exit(1);
 	_exit(otlp_send_all(SOCKET, options));

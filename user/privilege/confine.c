@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -54,7 +55,6 @@ static const int recorders[] = {
 	SCMP_SYS(fadvise64),
 	SCMP_SYS(fallocate),
 	SCMP_SYS(fchmod),
-	SCMP_SYS(fcntl),
 	SCMP_SYS(fdatasync),
 	SCMP_SYS(flock), /* one recording keeps a quota in a directory */
 	SCMP_SYS(fsync),
@@ -105,11 +105,6 @@ static const int recorders[] = {
 	SCMP_SYS(writev),
 };
 
-/* fcntl() is called by libelf; a timer limits the time. */
-static const int parsers[] = {
-	SCMP_SYS(fcntl),
-	SCMP_SYS(setitimer),
-};
 
 /* Compressed symbols are unpacked into a memfd, whose size RLIMIT_FSIZE limits. */
 static const int provers[] = {
@@ -120,22 +115,21 @@ static const int provers[] = {
 /* Accepted connections, and pairs of sockets for the recorder. */
 static const int exporters[] = {
 	SCMP_SYS(accept4),    SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),
-	SCMP_SYS(fcntl),      SCMP_SYS(getrandom), SCMP_SYS(getsockname), SCMP_SYS(getsockopt),
-	SCMP_SYS(poll),	      SCMP_SYS(ppoll),	   SCMP_SYS(recvfrom),	  SCMP_SYS(sendto),
-	SCMP_SYS(setsockopt), SCMP_SYS(shutdown),  SCMP_SYS(socketpair),  SCMP_SYS(write),
-	SCMP_SYS(writev),
+	SCMP_SYS(getrandom),  SCMP_SYS(getsockname), SCMP_SYS(getsockopt), SCMP_SYS(poll),
+	SCMP_SYS(ppoll),      SCMP_SYS(recvfrom),    SCMP_SYS(sendto),	   SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),   SCMP_SYS(write),	     SCMP_SYS(writev),
 };
 
 /* Connections, the cache of files, and what resolvers of names and TLS libraries call. */
 static const int downloaders[] = {
 	SCMP_SYS(bind),	       SCMP_SYS(chmod),	   SCMP_SYS(connect),	 SCMP_SYS(eventfd2),
 	SCMP_SYS(fchdir),      SCMP_SYS(fchmodat), SCMP_SYS(futimesat),	 SCMP_SYS(getpeername),
-	SCMP_SYS(getsockname), SCMP_SYS(ioctl), /* the size of what has arrived */
+	SCMP_SYS(getsockname),
 	SCMP_SYS(link),	       SCMP_SYS(linkat),   SCMP_SYS(membarrier), SCMP_SYS(mkdir),
 	SCMP_SYS(mkdirat),     SCMP_SYS(mmap), /* the resolver loads libraries */
-	SCMP_SYS(mprotect),    SCMP_SYS(pipe),	   SCMP_SYS(pipe2),	 SCMP_SYS(prlimit64),
+	SCMP_SYS(mprotect),    SCMP_SYS(pipe),	   SCMP_SYS(pipe2),
 	SCMP_SYS(recvmmsg),    SCMP_SYS(rmdir),	   SCMP_SYS(sendmmsg),	 SCMP_SYS(setsockopt),
-	SCMP_SYS(shutdown),    SCMP_SYS(socket),   SCMP_SYS(socketpair), SCMP_SYS(utime),
+	SCMP_SYS(shutdown),    SCMP_SYS(utime),
 	SCMP_SYS(utimensat),   SCMP_SYS(utimes),
 };
 
@@ -147,10 +141,9 @@ static const int
 		SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
 		SCMP_SYS(epoll_wait),	 SCMP_SYS(eventfd2),
 		SCMP_SYS(faccessat),	 SCMP_SYS(faccessat2),
-		SCMP_SYS(fcntl),	 SCMP_SYS(getdents64),
+		SCMP_SYS(getdents64),
 		SCMP_SYS(getpeername),	 SCMP_SYS(getrandom),
 		SCMP_SYS(getsockname),	 SCMP_SYS(getsockopt),
-		SCMP_SYS(ioctl), /* the size of what has arrived */
 		SCMP_SYS(lstat),	 SCMP_SYS(membarrier),
 		SCMP_SYS(mmap), /* the resolver loads libraries */
 		SCMP_SYS(mprotect),	 SCMP_SYS(pipe2),
@@ -159,8 +152,7 @@ static const int
 		SCMP_SYS(readv),	 SCMP_SYS(recvfrom),
 		SCMP_SYS(recvmmsg),	 SCMP_SYS(sendmmsg),
 		SCMP_SYS(sendto),	 SCMP_SYS(setsockopt),
-		SCMP_SYS(shutdown),	 SCMP_SYS(socket),
-		SCMP_SYS(socketpair),	 SCMP_SYS(stat),
+		SCMP_SYS(shutdown),	 SCMP_SYS(stat),
 		SCMP_SYS(statfs),	 SCMP_SYS(sysinfo),
 		SCMP_SYS(uname),	 SCMP_SYS(write),
 		SCMP_SYS(writev),
@@ -177,6 +169,17 @@ static const int threads[] = {
 static const unsigned long recorders_ioctl[] = {
 	TCGETS, TCSETS, TCSETSW, TCSETSF, TCFLSH, TIOCGWINSZ,
 };
+
+/* The size of what has arrived, the number of an interface, and isatty(). Others write into the user's terminal (TIOCSTI). */
+static const unsigned long clients_ioctl[] = { FIONREAD, SIOCGIFINDEX, TCGETS };
+
+/* Other commands choose a process that gets a signal, any signal, when something arrives. */
+static const int descriptors_fcntl[] = {
+	F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL,
+};
+
+/* Of this machine itself, a client has no use for the sockets of other programs: they would do something for it. */
+static const int clients_domains[] = { AF_INET, AF_INET6, AF_NETLINK };
 
 /* The map of traced processes, and links. */
 static const int brokers_bpf[] = {
@@ -237,6 +240,41 @@ static int filter_allow_threads(scmp_filter_ctx filter)
 		     : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
 
+static int filter_allow_fcntl(scmp_filter_ctx filter)
+{
+	unsigned i;
+	int error = 0;
+
+	for (i = 0; !error && i < LENGTH(descriptors_fcntl); i++)
+		error = filter_allow_if(filter, SCMP_SYS(fcntl),
+					filter_arg_equals(1, (unsigned)descriptors_fcntl[i]));
+	return error;
+}
+
+/* Connected pairs, which stay connected to each other. */
+static int filter_allow_pairs(scmp_filter_ctx filter)
+{
+	return filter_allow_if(
+		filter, SCMP_SYS(socketpair),
+		(struct scmp_arg_cmp){ 1, SCMP_CMP_MASKED_EQ,
+				       ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK), SOCK_STREAM });
+}
+
+/* Connections to servers. */
+static int filter_allow_client(scmp_filter_ctx filter)
+{
+	int error = filter_allow_pairs(filter);
+	unsigned i;
+
+	for (i = 0; !error && i < LENGTH(clients_domains); i++)
+		error = filter_allow_if(filter, SCMP_SYS(socket),
+					filter_arg_equals(0, (unsigned)clients_domains[i]));
+	for (i = 0; !error && i < LENGTH(clients_ioctl); i++)
+		error = filter_allow_if(filter, SCMP_SYS(ioctl),
+					filter_arg_equals(1, clients_ioctl[i]));
+	return error ? error : filter_allow_fcntl(filter);
+}
+
 /* abort() calls tgkill(). */
 static int filter_allow_abort(scmp_filter_ctx filter)
 {
@@ -277,6 +315,7 @@ int confine_recorder(const pid_t *children, unsigned n_children)
 	if (!filter)
 		return -ENOMEM;
 	error = filter_allow(filter, recorders, LENGTH(recorders));
+	error = error ?: filter_allow_fcntl(filter);
 	for (unsigned i = 0; !error && i < LENGTH(recorders_ioctl); i++)
 		error = filter_allow_if(filter, SCMP_SYS(ioctl),
 					filter_arg_equals(1, recorders_ioctl[i]));
@@ -338,7 +377,9 @@ int confine_parser(void)
 
 	if (!filter)
 		return -ENOMEM;
-	error = filter_allow(filter, parsers, LENGTH(parsers));
+	/* A timer limits the time; libelf calls fcntl(). */
+	error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setitimer), 0);
+	error = error ?: filter_allow_fcntl(filter);
 	/* The parser sets its memory limit by the sizes of the files that it received. */
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
@@ -357,7 +398,9 @@ int confine_downloader(void)
 	error = filter_allow(filter, recorders, LENGTH(recorders));
 	error = error ?: filter_allow(filter, downloaders, LENGTH(downloaders));
 	error = error ?: filter_allow_threads(filter);
-	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 0);
+	error = error ?: filter_allow_client(filter);
+	/* The limits of this process, not those of others. */
+	error = error ?: filter_allow_if(filter, SCMP_SYS(prlimit64), filter_arg_equals(0, 0));
 	return filter_load(filter, error);
 }
 
@@ -371,6 +414,7 @@ int confine_sender(void)
 	error = filter_allow(filter, senders, LENGTH(senders));
 	error = error ?: filter_allow_reading(filter);
 	error = error ?: filter_allow_threads(filter);
+	error = error ?: filter_allow_client(filter);
 	return filter_load(filter, error);
 }
 
@@ -385,9 +429,14 @@ int confine_prover(void)
 int confine_exporter(void)
 {
 	scmp_filter_ctx filter = filter_new();
+	int error;
 
-	return filter ? filter_load(filter, filter_allow(filter, exporters, LENGTH(exporters)))
-		      : -ENOMEM;
+	if (!filter)
+		return -ENOMEM;
+	error = filter_allow(filter, exporters, LENGTH(exporters));
+	error = error ?: filter_allow_pairs(filter);
+	error = error ?: filter_allow_fcntl(filter);
+	return filter_load(filter, error);
 }
 
 bool confine_available(void)

@@ -21,6 +21,7 @@
 #include "base/packet.h"
 #include "base/text.h"
 #include "privilege/confine.h"
+#include "privilege/landlock.h"
 #include "privilege/privileges.h"
 #include "symbols/wire.h"
 
@@ -97,6 +98,39 @@ static void set_limit(int resource, rlim_t most)
 	setrlimit(resource, &r);
 }
 
+/* Where the library would have its cache. */
+static void find_cache(char *path, size_t size)
+{
+	const char *own = getenv("DEBUGINFOD_CACHE_PATH"), *home = getenv("HOME");
+	const char *caches = getenv("XDG_CACHE_HOME");
+	struct stat st;
+
+	snprintf(path, size, "%s", own ? own : "");
+	if (path[0])
+		return;
+	snprintf(path, size, "%s/.debuginfod_client_cache", home ? home : "");
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return;
+	snprintf(path, size, "%s%s", caches && *caches ? caches : home ? home : "",
+		 caches && *caches ? "" : "/.cache");
+	mkdir(path, 0700);
+	snprintf(path + strlen(path), size - strlen(path), "/debuginfod_client");
+}
+
+/*
+ * What a server sends is written there and nowhere else: whoever takes over the process shall not write what the user
+ * executes. Without Landlock it goes on.
+ */
+static void write_to_cache_alone(void)
+{
+	char path[4096];
+
+	find_cache(path, sizeof(path));
+	mkdir(path, 0700);
+	setenv("DEBUGINFOD_CACHE_PATH", path, 1);
+	landlock_writes(path);
+}
+
 /* Users may set their own limits in the environment; those of the process hold for all. */
 static void fetcher_confine(void)
 {
@@ -148,6 +182,7 @@ static _Noreturn void run_fetcher(int socket)
 	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	close_inherited(socket);
+	write_to_cache_alone();
 	if (library_open())
 		client = library.begin();
 	fetcher_confine();

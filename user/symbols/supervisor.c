@@ -5,6 +5,7 @@
  * time, and nothing but its socket. The supervisor itself only waits: for the parser to end, or for
  * the recorder to close the socket.
  */
+#include "base/descriptors.h"
 #include "base/packet.h"
 #include "symbols/wire.h"
 
@@ -94,15 +95,9 @@ static bool wait_for_parser(pid_t parser)
  */
 static void close_inherited_files(int socket)
 {
-	int nothing;
-
 	if (socket != SOCKET)
 		dup2(socket, SOCKET);
-	closefrom(SOCKET + 1);
-	nothing = open("/dev/null", O_RDWR);
-	for (int i = 0; i < SOCKET && nothing > SOCKET; i++)
-		dup2(nothing, i);
-	close(nothing);
+	descriptors_keep_to(SOCKET);
 }
 
 void symbols_supervisor(int socket)

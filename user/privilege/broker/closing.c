@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/packet.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
@@ -110,17 +111,10 @@ _Noreturn static void keeper_serve(int socket)
 /* It ends when the broker has closed the socket: not by PR_SET_PDEATHSIG, since it may be closing. */
 _Noreturn static void become_keeper(int socket)
 {
-	int nothing, i;
-
 	prctl(PR_SET_NAME, "proftrace-close");
 	if (socket != KEEPER_SOCKET)
 		dup2(socket, KEEPER_SOCKET);
-	closefrom(KEEPER_SOCKET + 1);
-	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (i = 0; i < KEEPER_SOCKET; i++)
-		dup2(nothing, i);
-	if (nothing > KEEPER_SOCKET)
-		close(nothing);
+	descriptors_keep_to(KEEPER_SOCKET);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);

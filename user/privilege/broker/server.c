@@ -15,6 +15,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "privilege/broker/closing.h"
 #include "privilege/broker/container_watch.h"
 #include "privilege/broker/follow.h"
@@ -425,23 +426,14 @@ static int give_up_the_rest(bool uprobe_multi, struct failure *f)
 	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
 }
 
-/*
- * Of what the recorder has open it keeps the socket alone: who reads a pipe of the recorder's until its
- * end shall not wait for a broker that was given up.
- */
+/* Of what the recorder has open it keeps the socket alone. */
 static int keep_only(int socket)
 {
 	const int kept = STDERR_FILENO + 1;
-	int nothing, i;
 
 	if (socket != kept)
 		dup2(socket, kept);
-	closefrom(kept + 1);
-	nothing = open("/dev/null", O_RDWR);
-	for (i = 0; i < kept; i++)
-		dup2(nothing, i);
-	if (nothing > kept)
-		close(nothing);
+	descriptors_keep_to(kept);
 	return kept;
 }
 

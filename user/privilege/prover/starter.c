@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/packet.h"
 #include "privilege/confine.h"
 #include "privilege/privileges.h"
@@ -137,16 +138,9 @@ _Noreturn static void starter_serve(int socket, prover_fn prove)
 
 _Noreturn static void become_starter(int socket, prover_fn prove)
 {
-	int nothing;
-
 	prctl(PR_SET_NAME, "proftrace-start");
 	dup2(socket, STARTER_SOCKET);
-	closefrom(STARTER_SOCKET + 1);
-	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	for (int i = 0; i < STARTER_SOCKET; i++)
-		dup2(nothing, i);
-	if (nothing > STARTER_SOCKET)
-		close(nothing);
+	descriptors_keep_to(STARTER_SOCKET);
 	confine_prefer_oom_kill();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/quantity.h"
 #include "base/packet.h"
 #include "privilege/invoker.h"
@@ -88,7 +89,7 @@ static void metrics_run(int listener, int recorder, const struct metrics_address
 	prctl(PR_SET_NAME, "proftrace-metri");
 	if (dup2(listener, LISTENER) < 0 || dup2(recorder, RECORDER) < 0)
 		_exit(1);
-	closefrom(RECORDER + 1);
+	descriptors_keep_to(RECORDER);
 	if (!invoker_drop_all())
 		_exit(1);
 	_exit(metrics_serve(LISTENER, RECORDER, address));

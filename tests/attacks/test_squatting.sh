@@ -45,4 +45,19 @@ controlled root 0 0 env
 controlled owner "$owner_uid" "$owner_gid" SUDO_UID="$owner_uid" SUDO_GID="$owner_gid"
 check "what was squatted is empty" test -z "$(ls -A $squatted | grep -v :)"
 rm -rf /tmp/proftrace-"$owner_uid".*
+
+# Who may read a directory may lock it, and every file of it that is readable.
+mkdir -m 755 "$tmp/traces"
+quota() { # into the next file
+	"$tmp/proftrace" -q -o "$tmp/traces/{pid}.pftrace" --max-size 1M --quota 10M -- true >"$tmp/quota" 2>&1
+}
+quota
+equal "a quota: kept" $? 0
+check "a quota: what is locked is nobody else's to open" test "$(find "$tmp/traces" -name '*.lock' -perm 600 | wc -l)" = 1
+for place in "$tmp/traces" "$tmp/traces/".* "$tmp/traces/"*; do
+	[ "${place##*/}" = .. ] || as "$made_uid" "$made_gid" flock -x "$place" sh -c 'echo locked; exec sleep 60' >>"$tmp/locked" 2>/dev/null &
+done
+wait_for "$tmp/locked" locked
+quota
+equal "a quota: kept, although another user has locked the directory" $? 0
 finish

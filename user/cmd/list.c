@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "counters/counters.h"
+#include "privilege/invoker.h"
 
 static const char doc[] =
 	"Show the markers and USDT probes in a running process or in ELF files.\v"
@@ -156,6 +157,11 @@ int cmd_list(int argc, char **argv)
 	}
 	if (a.counters)
 		counters_print(stdout);
+	/* Files are the user's: no privilege is needed for them, nor used. */
+	if (a.n_files && invoker_become(&f)) {
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
 	for (i = 0; i < a.n_files; i++) {
 		if (list_path(&a.list, a.files[i], a.n_files == 1, &f)) {
 			fflush(stdout);

@@ -6,13 +6,17 @@
 #include "privilege/invoker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "privilege/privileges.h"
 
 enum {
@@ -72,6 +76,46 @@ int invoker_become(struct failure *f)
 		}
 	}
 	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
+}
+
+/* In a child, because a process that has given up its privileges does not get them back. */
+static _Noreturn void invoker_open_for(int socket, const char *path)
+{
+	struct failure f;
+	int fd = -1, error = invoker_become(&f);
+
+	if (!error) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		error = fd < 0 ? -errno : 0;
+	}
+	packet_send(socket, &error, sizeof(error), fd);
+	_exit(0);
+}
+
+int invoker_open(const char *path)
+{
+	int ends[2], fd = -1, error = 0;
+	pid_t pid;
+
+	if (invoker_uid() == geteuid()) {
+		/* Without waiting for the writer of a pipe. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		return fd < 0 ? -errno : fd;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	pid = fork();
+	if (!pid)
+		invoker_open_for(ends[1], path);
+	close(ends[1]);
+	if (pid < 0)
+		error = -errno;
+	else if (packet_receive(ends[0], &error, sizeof(error), &fd) != sizeof(error))
+		error = -EIO;
+	close(ends[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return error ? error : fd;
 }
 
 bool invoker_drop_all(void)

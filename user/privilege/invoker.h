@@ -17,6 +17,11 @@
  * Returns 0 or negative errno.
  */
 int invoker_become(struct failure *f);
+/*
+ * Opens a file for reading as that user, without giving up anything: whoever may call proftrace by sudo does not see files
+ * of root's by it, and opens no device. Returns a descriptor or negative errno.
+ */
+int invoker_open(const char *path);
 /* The user that invoker_become() makes this process one of, or has made it. */
 uid_t invoker_uid(void);
 

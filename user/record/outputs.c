@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The files of a recording: which files a NAME of -o means, opening, rotating, closing and deleting them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,15 +344,30 @@ uint64_t outputs_bytes(const struct recording *r)
 
 /* --- closing ----------------------------------------------------------------------------------- */
 
+/* In one directory, which another one may replace meanwhile. */
+static int output_open_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	free(directory);
+	return fd;
+}
+
 /* Deletes only a file that this recording wrote: another file may have the name by now. */
 static void outputs_delete_file(struct recording *r, unsigned i)
 {
 	struct written_file *file = &r->files[i];
+	const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
+	int directory = file->known ? output_open_directory(file->path) : -1;
 	struct stat st;
 
-	if (file->known && !lstat(file->path, &st) && st.st_dev == file->device &&
-	    st.st_ino == file->inode)
-		unlink(file->path);
+	if (directory >= 0 && !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    st.st_dev == file->device && st.st_ino == file->inode)
+		unlinkat(directory, name, 0);
+	if (directory >= 0)
+		close(directory);
 	r->files_deleted++;
 	free(file->path);
 	memmove(file, file + 1, (--r->n_files - i) * sizeof(*file));

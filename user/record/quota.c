@@ -32,7 +32,7 @@ struct quota_file {
 };
 
 struct quota {
-	int directory;
+	int directory, lock;
 	uint64_t limit, bytes, removed;
 	struct quota_file *files; /* the oldest first */
 	uint32_t n, capacity;
@@ -185,27 +185,42 @@ int quota_apply(struct quota *q, void (*removed)(void *context, dev_t device, in
 	return quota_save(q);
 }
 
-static int quota_open_directory(const char *output, const char **ret_refusal)
+static int quota_open_directory(const char *output)
 {
 	const char *slash = strrchr(output, '/');
 	char *path = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
-	int fd, error = 0;
+	int fd;
 
 	if (!path)
 		return -ENOMEM;
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		error = -errno;
-	else if (flock(fd, LOCK_EX | LOCK_NB))
-		error = -errno;
+		fd = -errno;
 	free(path);
-	if (error == -EWOULDBLOCK)
+	return fd;
+}
+
+/*
+ * Of one recording at a time. Whoever may open a file, or a directory, can lock it, and keep recordings from it: so it is a
+ * file that nobody else can open.
+ */
+static int quota_lock(struct quota *q, const char **ret_refusal)
+{
+	struct stat st;
+
+	q->lock = openat(q->directory, QUOTA_LOCK,
+			 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (q->lock < 0 || fstat(q->lock, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077) {
+		*ret_refusal = "others may lock its file '" QUOTA_LOCK "'";
+		return -EPERM;
+	}
+	if (!flock(q->lock, LOCK_EX | LOCK_NB))
+		return 0;
+	if (errno == EWOULDBLOCK)
 		*ret_refusal = "another recording keeps a quota there";
-	if (!error)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return error;
+	return -errno;
 }
 
 int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, struct failure *f)
@@ -216,9 +231,12 @@ int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, str
 
 	if (q) {
 		q->limit = limit;
-		error = q->directory = quota_open_directory(output, &refusal);
+		q->lock = -1;
+		error = q->directory = quota_open_directory(output);
 	}
 	if (error >= 0)
+		error = quota_lock(q, &refusal);
+	if (!error)
 		error = quota_load(q, &refusal);
 	error = error ?: quota_apply(q, NULL, NULL);
 	if (!error) {
@@ -236,6 +254,8 @@ void quota_close(struct quota *q)
 	while (q->n)
 		free(q->files[--q->n].name);
 	free(q->files);
+	if (q->lock >= 0)
+		close(q->lock);
 	if (q->directory >= 0)
 		close(q->directory);
 	free(q);

@@ -16,6 +16,7 @@
 
 #define QUOTA_LIST	".proftrace-kept"
 #define QUOTA_LIST_NEXT QUOTA_LIST ".new"
+#define QUOTA_LOCK	QUOTA_LIST ".lock" /* an empty file */
 
 struct quota;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ranks of one job find each other by a socket in the directory of `proftrace ctl`, which only their user can enter.
- * Its name is a hash of what they have in common: the job, the options and the working directory. Who holds the lock
- * of the directory and finds nobody listening is the recorder.
+ * Its name is a hash of what they have in common: the user, the job, the options and the working directory. Who holds the
+ * lock of the directory and finds nobody listening is the recorder. (Under sudo the directory is root's for all users.)
  *
- * A process is handed over as one packet: its PID, a socket for the reply, and the files that it is about to map.
- * Without a reply, the rank records its process itself. So nothing waits for a recorder that was killed.
+ * A process is handed over as one packet: its PID and a socket for the reply. Without a reply, the rank records its
+ * process itself. So nothing waits for a recorder that was killed.
  */
 #include "record/control/job.h"
 
@@ -19,13 +19,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/hash_key.h"
-#include "base/message.h"
 #include "base/packet.h"
 #include "capture/capture.h"
+#include "privilege/invoker.h"
 #include "record/control/control.h"
 #include "record/record.h"
 #include "tracee/rank.h"
@@ -59,10 +60,12 @@ static uint64_t add_text(uint64_t hash, const char *text)
 static void job_set_name(struct job *job, const struct record_options *o)
 {
 	uint64_t hash = add_text(0, PROFTRACE_VERSION);
-	char directory[4096], parent[24];
+	char directory[4096], user[16], parent[24];
 	bool identified = false;
 	unsigned i;
 
+	snprintf(user, sizeof(user), "%u", (unsigned)invoker_uid());
+	hash = add_text(hash, user);
 	for (i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
 		const char *value = getenv(identities[i]);
 
@@ -162,23 +165,22 @@ static bool job_find_recorder(struct job *job)
 	return found;
 }
 
-static bool job_hand_over(const struct job *job, const char *program, pid_t command)
+/* This process still has its privileges, so it opens nothing for the recorder. */
+static bool job_hand_over(const struct job *job, pid_t command)
 {
+	const struct timeval timeout = { .tv_sec = JOB_REPLY_MS / 1000 };
 	const struct job_request request = { command };
 	struct job_reply reply = { -EPIPE };
-	int ends[2], fds[1 + JOB_FILES], n;
 	struct pollfd ready;
+	int ends[2], error;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return false;
-	fds[0] = ends[1];
-	n = 1 + (int)command_files(program, fds + 1, JOB_FILES);
-	if (message_send(job->socket, &request, sizeof(request), NULL, 0, fds, (unsigned)n))
-		n = -n;
-	while (n > 0)
-		close(fds[--n]);
+	setsockopt(job->socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	error = packet_send(job->socket, &request, sizeof(request), ends[1]);
+	close(ends[1]);
 	ready = (struct pollfd){ .fd = ends[0], .events = POLLIN };
-	if (!n && TEMP_FAILURE_RETRY(poll(&ready, 1, JOB_REPLY_MS)) > 0)
+	if (!error && TEMP_FAILURE_RETRY(poll(&ready, 1, JOB_REPLY_MS)) > 0)
 		packet_receive(ends[0], &reply, sizeof(reply), NULL);
 	close(ends[0]);
 	return !reply.error;
@@ -198,42 +200,50 @@ bool job_join(struct job *job, const struct record_options *o, pid_t command)
 	job->n_came = 1;
 	if (!job_find_recorder(job))
 		return false;
-	taken = job_hand_over(job, o->command[0], command);
+	taken = job_hand_over(job, command);
 	job->name[0] = '\0';
 	job_close(job);
 	return taken;
 }
 
+/* The recorder has the same command as the rank, and opens its files as the user. */
+static int job_adopt(struct recording *r, pid_t pid, int socket, struct failure *f)
+{
+	int fds[JOB_FILES], error;
+	unsigned n = command_files(r->options->command[0], fds, JOB_FILES);
+
+	error = capture_adopt(r->capture, pid, socket, fds, n, f);
+	while (n)
+		close(fds[--n]);
+	return error;
+}
+
 void job_accept(struct recording *r)
 {
-	int fds[1 + JOB_FILES];
-	unsigned i, n = 1 + JOB_FILES;
 	struct job_request request;
 	struct job_reply reply;
 	struct failure f = { 0 };
-	size_t size;
+	int socket, size;
 	char line[128];
 
-	reply.error = message_receive(r->job.socket, &request, sizeof(request), &size, fds, &n);
-	if (reply.error == -EAGAIN)
+	size = packet_receive(r->job.socket, &request, sizeof(request), &socket);
+	if (size == -EAGAIN)
 		return;
-	if (!reply.error && (size != sizeof(request) || !n))
-		reply.error = -EPROTO;
-	if (!reply.error)
-		reply.error = capture_adopt(r->capture, request.pid, fds[0], fds + 1, n - 1, &f);
+	reply.error = size == (int)sizeof(request) && socket >= 0
+			      ? job_adopt(r, request.pid, socket, &f)
+			      : -EPROTO;
 	if (!reply.error) {
 		r->job.n_came++;
 		snprintf(line, sizeof(line), "process %d of the same job is recorded",
 			 (int)request.pid);
 		recording_log(r, 1, line);
 	}
+	if (socket < 0)
+		return;
 	/* Whoever handed it over may be gone, and must not make the recorder wait. */
-	if (n) {
-		fcntl(fds[0], F_SETFL, O_NONBLOCK);
-		packet_send(fds[0], &reply, sizeof(reply), -1);
-	}
-	for (i = 0; i < n; i++)
-		close(fds[i]);
+	fcntl(socket, F_SETFL, O_NONBLOCK);
+	packet_send(socket, &reply, sizeof(reply), -1);
+	close(socket);
 }
 
 bool job_is_awaited(const struct recording *r, uint64_t now_ns)

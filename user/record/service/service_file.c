@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the file of a configuration. It says what root records and writes, so nobody else may have written it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "privilege/invoker.h"
 #include "record/service/service.h"
 
 enum {
@@ -30,7 +30,7 @@ static int service_read_open(int fd, char *text, size_t size, const char **ret_r
 	struct stat st;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fstat(fd, &st))
 		return -errno;
 	*ret_refusal = file_refusal(&st);
 	if (*ret_refusal)
@@ -53,9 +53,9 @@ char *service_read_file(const char *file, struct failure *f)
 	int fd, error = -ENOMEM;
 
 	if (text) {
-		/* Without waiting for the writer of a pipe. */
-		fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		error = service_read_open(fd, text, LONGEST_FILE + 1, &refusal);
+		/* Messages about it have parts of it. */
+		fd = invoker_open(file);
+		error = fd < 0 ? fd : service_read_open(fd, text, LONGEST_FILE + 1, &refusal);
 		if (fd >= 0)
 			close(fd);
 	}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A user who may run proftrace by sudo and nothing else tries to see files of root's by it, or to have them opened: a device
+# may do something then. And two such users have jobs of the same name: neither gets a process of the other.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+need_users
+make_user one && one_uid=$made_uid one_gid=$made_gid || { skip "by sudo" "cannot make users"; finish; }
+by_sudo() { # UID GID COMMAND...: as sudo starts it
+	sudo_uid=$1 sudo_gid=$2
+	shift 2
+	SUDO_UID=$sudo_uid SUDO_GID=$sudo_gid "$@"
+}
+mkdir -m 777 "$tmp/shared" && mkdir -m 700 "$tmp/roots" && chmod 711 "$tmp"
+cp "$programs/every_kind" "$tmp/roots/program" && chmod 755 "$tmp/roots/program"
+echo 'a-secret-of-root' >"$tmp/roots/secret" && chmod 644 "$tmp/roots/secret"
+cp "$tmp/roots/secret" "$tmp/shared/public"
+
+# --- files that are read, whose parts are in messages ---------------------------------------------------
+
+by_sudo "$one_uid" "$one_gid" "$proftrace" serve --check -c "$tmp/shared/public" >"$tmp/said" 2>&1
+equal "serve: a file that the user may read is read" "$(grep -c a-secret "$tmp/said")" 1
+by_sudo "$one_uid" "$one_gid" "$proftrace" serve --check -c "$tmp/roots/secret" >"$tmp/said" 2>&1
+never_else "serve: one of root's is not" "$(grep -c a-secret "$tmp/said")" 0
+check "serve: says so" grep -q "cannot read '$tmp/roots/secret': Permission denied" "$tmp/said"
+by_sudo "$one_uid" "$one_gid" "$proftrace" list "$programs/every_kind" >"$tmp/said" 2>&1
+check "list: a program that the user may read is listed" grep -q 'domain default' "$tmp/said"
+by_sudo "$one_uid" "$one_gid" "$proftrace" list "$tmp/roots/program" >"$tmp/said" 2>&1
+never_else "list: one of root's is not" "$(grep -c domain "$tmp/said")" 0
+
+# --- a rank that hands its process over -----------------------------------------------------------------
+
+cd "$tmp/shared" || exit 1
+export RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=2 SLURM_JOB_ID=$$
+mkfifo "$tmp/in" && chmod 666 "$tmp/in"
+first() { # UID GID COMMAND...
+	first_uid=$1 first_gid=$2
+	shift 2
+	by_sudo "$first_uid" "$first_gid" "$proftrace" -v -o job -- "$@" >"$tmp/first" 2>&1 &
+	recorder=$!
+	exec 9>"$tmp/in"
+}
+second() { # UID GID COMMAND...
+	second_uid=$1 second_gid=$2
+	shift 2
+	RANK=1 by_sudo "$second_uid" "$second_gid" timeout 30 "$proftrace" -v -o job -- "$@" >"$tmp/second" 2>&1 9>&- &
+	rank=$!
+}
+# shellcheck disable=SC2016
+for user in one:1 other:0; do
+	handed_over=${user#*:} user=${user%:*}
+	rm -f began
+	first "$one_uid" "$one_gid" sh -c 'echo "rank $RANK" >>began; chmod 666 began; exec cat "$0"' "$tmp/in"
+	if [ "$user" = one ]; then made_uid=$one_uid made_gid=$one_gid; else make_user other; fi
+	second "$made_uid" "$made_gid" sh -c 'echo "rank $RANK" >>began; chmod 666 began; exec cat "$0"' "$tmp/in"
+	wait_for began 'rank 1'
+	exec 9>&-
+	wait $recorder $rank
+	never_else "two ranks, the second of $user: a process is handed over" \
+		"$(cat "$tmp/first" "$tmp/second" | grep -c 'of the same job')" "$handed_over"
+done
+
+# The name of the command leads elsewhere for the second rank.
+ln -s "$(command -v cat)" command
+first "$one_uid" "$one_gid" ./command "$tmp/in"
+ln -sfn "$tmp/roots/secret" command
+second "$one_uid" "$one_gid" ./command "$tmp/in"
+wait_for "$tmp/first" 'proftrace: process .* of the same job'
+equal "another file: the second rank hands its process over" $? 0
+never_else "another file: the recorder has not got it" "$(find "/proc/$recorder/fd" -lname "$tmp/roots/*" | wc -l)" 0
+exec 9>&-
+wait $recorder $rank
+cd / || exit 1
+check_nothing_left "by sudo"
+finish

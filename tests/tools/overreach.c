@@ -261,19 +261,33 @@ static void sample_executions(pid_t target, int target_end)
 
 /* --- files that are opened for the recorder -------------------------------------------------------- */
 
-static char *shared_memory;
+static char *shared_memory, *group_memory;
+static void *const group_place = (void *)0x11000000;
+static gid_t group; /* of the recorder */
 
+/* What anybody may write by its mode, and what a group may. */
 static void share_memory(void)
 {
+	int fd = memfd_create("of a group", MFD_CLOEXEC);
+
 	shared_memory =
 		mmap(secret, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!h.own && fchown(fd, 0, group))
+		exit(1);
+	if (fd < 0 || ftruncate(fd, 4096) || fchmod(fd, 0660))
+		exit(1);
+	group_memory = mmap(group_place, 4096, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
 	strcpy(shared_memory, "as before");
+	strcpy(group_memory, "as before");
 }
 
 static void look_at_memory(void)
 {
 	if (strcmp(shared_memory, "as before") != 0)
 		printf("got to write to the memory of another user's process\n");
+	if (!h.own && strcmp(group_memory, "as before") != 0)
+		printf("got to write to memory that only a group may write\n");
 	fflush(stdout);
 }
 
@@ -285,15 +299,21 @@ static int ask_file(enum broker_file what, pid_t pid, const void *from, uint64_t
 	return broker_open(h.broker, what, &target, at, at + size, NULL);
 }
 
-static void write_to_memory(pid_t target, int target_end)
+static void write_to_mapping(pid_t target, const void *at)
 {
-	int fd = ask_file(BROKER_MAPPED, target, secret, 4096), again;
+	int fd = ask_file(BROKER_MAPPED, target, at, 4096), again;
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = fd < 0 ? -1 : open(path, O_RDWR);
 	if (again >= 0 && pwrite(again, "hijacked", 9, 0) != 9)
 		perror("overreach");
+}
+
+static void write_to_memory(pid_t target, int target_end)
+{
+	write_to_mapping(target, secret);
+	write_to_mapping(target, group_place);
 	end(target, target_end);
 }
 
@@ -395,6 +415,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	h.own = getuid() != 0;
 	secret_program = argv[2];
+	group = (gid_t)atoi(argv[1]);
 	/* Whom a recorder that root calls becomes: as sudo says it. */
 	setenv("SUDO_UID", argv[1], 1);
 	guarded = start(h.own ? be_guarded : make_secret, NULL, &guarded_end);

@@ -257,6 +257,52 @@ static void sections_without_end(void **state)
 	close(fd);
 }
 
+/* The table of symbols that has the function comes after one of so many others. */
+static bool proved_after_table(uint64_t symbols)
+{
+	enum {
+		AT = 1 << 20, /* where the other table is, and before it what says so */
+		VADDR = 1 << 24,
+	};
+	const struct broker_site site = { FUNCTION, 0, 0 };
+	const Elf64_Dyn dynamic[] = { { DT_SYMTAB, { VADDR + 4096 } },
+				      { DT_STRTAB, { VADDR + 4096 + symbols * sizeof(Elf64_Sym) } },
+				      { DT_NULL, { 0 } } };
+	Elf64_Phdr headers[2 + N_SEG] = {
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R,
+		  .p_offset = AT,
+		  .p_vaddr = VADDR,
+		  .p_filesz = 32 << 20 },
+		{ .p_type = PT_DYNAMIC, .p_offset = AT, .p_filesz = sizeof(dynamic) },
+	};
+	struct segments segments;
+	struct image m;
+	bool is_proved;
+	int fd;
+
+	init(&m);
+	memcpy(headers + 2, image_segment(&m, 0), N_SEG * sizeof(headers[0]));
+	image_header(&m)->e_phoff = IMAGE_SIZE;
+	image_header(&m)->e_phnum = 2 + N_SEG;
+	fd = image_fd(&m);
+	assert_int_equal(ftruncate(fd, 64 << 20), 0);
+	assert_int_equal(pwrite(fd, headers, sizeof(headers), IMAGE_SIZE), sizeof(headers));
+	assert_int_equal(pwrite(fd, dynamic, sizeof(dynamic), AT), sizeof(dynamic));
+	assert_true(segments_read(fd, &segments));
+	is_proved = sites_proved(fd, &segments, BROKER_LIBRARIES, &site, 1);
+	close(fd);
+	return is_proved;
+}
+
+/* A file may have 256 tables; all of them together have a limit. */
+static void symbols_without_end(void **state)
+{
+	(void)state;
+	assert_true(proved_after_table(1000));
+	assert_false(proved_after_table(1 << 18));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +314,7 @@ int main(void)
 		cmocka_unit_test(functions_by_names),
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(sections_without_end),
+		cmocka_unit_test(symbols_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

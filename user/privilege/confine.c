@@ -105,7 +105,6 @@ static const int recorders[] = {
 	SCMP_SYS(writev),
 };
 
-
 /* Compressed symbols are unpacked into a memfd, whose size RLIMIT_FSIZE limits. */
 static const int provers[] = {
 	SCMP_SYS(memfd_create),
@@ -114,49 +113,44 @@ static const int provers[] = {
 
 /* Accepted connections, and pairs of sockets for the recorder. */
 static const int exporters[] = {
-	SCMP_SYS(accept4),    SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),
-	SCMP_SYS(getrandom),  SCMP_SYS(getsockname), SCMP_SYS(getsockopt), SCMP_SYS(poll),
-	SCMP_SYS(ppoll),      SCMP_SYS(recvfrom),    SCMP_SYS(sendto),	   SCMP_SYS(setsockopt),
-	SCMP_SYS(shutdown),   SCMP_SYS(write),	     SCMP_SYS(writev),
+	SCMP_SYS(accept4),   SCMP_SYS(epoll_ctl),   SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),
+	SCMP_SYS(getrandom), SCMP_SYS(getsockname), SCMP_SYS(getsockopt),  SCMP_SYS(poll),
+	SCMP_SYS(ppoll),     SCMP_SYS(recvfrom),    SCMP_SYS(sendto),	   SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),  SCMP_SYS(write),	    SCMP_SYS(writev),
 };
 
 /* Connections, the cache of files, and what resolvers of names and TLS libraries call. */
-static const int downloaders[] = {
-	SCMP_SYS(bind),	       SCMP_SYS(chmod),	   SCMP_SYS(connect),	 SCMP_SYS(eventfd2),
-	SCMP_SYS(fchdir),      SCMP_SYS(fchmodat), SCMP_SYS(futimesat),	 SCMP_SYS(getpeername),
-	SCMP_SYS(getsockname),
-	SCMP_SYS(link),	       SCMP_SYS(linkat),   SCMP_SYS(membarrier), SCMP_SYS(mkdir),
-	SCMP_SYS(mkdirat),     SCMP_SYS(mmap), /* the resolver loads libraries */
-	SCMP_SYS(mprotect),    SCMP_SYS(pipe),	   SCMP_SYS(pipe2),
-	SCMP_SYS(recvmmsg),    SCMP_SYS(rmdir),	   SCMP_SYS(sendmmsg),	 SCMP_SYS(setsockopt),
-	SCMP_SYS(shutdown),    SCMP_SYS(utime),
-	SCMP_SYS(utimensat),   SCMP_SYS(utimes),
-};
+static const int
+	downloaders[] = {
+		SCMP_SYS(bind),	       SCMP_SYS(chmod),
+		SCMP_SYS(connect),     SCMP_SYS(eventfd2),
+		SCMP_SYS(fchdir),      SCMP_SYS(fchmodat),
+		SCMP_SYS(futimesat),   SCMP_SYS(getpeername),
+		SCMP_SYS(getsockname), SCMP_SYS(link),
+		SCMP_SYS(linkat),      SCMP_SYS(membarrier),
+		SCMP_SYS(mkdir),       SCMP_SYS(mkdirat),
+		SCMP_SYS(mmap), /* the resolver loads libraries */
+		SCMP_SYS(mprotect),    SCMP_SYS(pipe),
+		SCMP_SYS(pipe2),       SCMP_SYS(recvmmsg),
+		SCMP_SYS(rmdir),       SCMP_SYS(sendmmsg),
+		SCMP_SYS(setsockopt),  SCMP_SYS(shutdown),
+		SCMP_SYS(utime),       SCMP_SYS(utimensat),
+		SCMP_SYS(utimes),
+	};
 
 /* Connections, files that are read, and what resolvers of names and TLS libraries call. */
-static const int
-	senders[] = {
-		SCMP_SYS(access),	 SCMP_SYS(bind),
-		SCMP_SYS(connect),	 SCMP_SYS(dup),
-		SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
-		SCMP_SYS(epoll_wait),	 SCMP_SYS(eventfd2),
-		SCMP_SYS(faccessat),	 SCMP_SYS(faccessat2),
-		SCMP_SYS(getdents64),
-		SCMP_SYS(getpeername),	 SCMP_SYS(getrandom),
-		SCMP_SYS(getsockname),	 SCMP_SYS(getsockopt),
-		SCMP_SYS(lstat),	 SCMP_SYS(membarrier),
-		SCMP_SYS(mmap), /* the resolver loads libraries */
-		SCMP_SYS(mprotect),	 SCMP_SYS(pipe2),
-		SCMP_SYS(poll),		 SCMP_SYS(ppoll),
-		SCMP_SYS(readlink),	 SCMP_SYS(readlinkat),
-		SCMP_SYS(readv),	 SCMP_SYS(recvfrom),
-		SCMP_SYS(recvmmsg),	 SCMP_SYS(sendmmsg),
-		SCMP_SYS(sendto),	 SCMP_SYS(setsockopt),
-		SCMP_SYS(shutdown),	 SCMP_SYS(stat),
-		SCMP_SYS(statfs),	 SCMP_SYS(sysinfo),
-		SCMP_SYS(uname),	 SCMP_SYS(write),
-		SCMP_SYS(writev),
-	};
+static const int senders[] = {
+	SCMP_SYS(access),	 SCMP_SYS(bind),	SCMP_SYS(connect),    SCMP_SYS(dup),
+	SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),	SCMP_SYS(epoll_wait), SCMP_SYS(eventfd2),
+	SCMP_SYS(faccessat),	 SCMP_SYS(faccessat2),	SCMP_SYS(getdents64), SCMP_SYS(getpeername),
+	SCMP_SYS(getrandom),	 SCMP_SYS(getsockname), SCMP_SYS(getsockopt), SCMP_SYS(lstat),
+	SCMP_SYS(membarrier),	 SCMP_SYS(mmap), /* the resolver loads libraries */
+	SCMP_SYS(mprotect),	 SCMP_SYS(pipe2),	SCMP_SYS(poll),	      SCMP_SYS(ppoll),
+	SCMP_SYS(readlink),	 SCMP_SYS(readlinkat),	SCMP_SYS(readv),      SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmmsg),	 SCMP_SYS(sendmmsg),	SCMP_SYS(sendto),     SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),	 SCMP_SYS(stat),	SCMP_SYS(statfs),     SCMP_SYS(sysinfo),
+	SCMP_SYS(uname),	 SCMP_SYS(write),	SCMP_SYS(writev),
+};
 
 /* The C library calls these when a thread starts; address sanitizers look for the stack of each thread. */
 static const int threads[] = {
@@ -254,10 +248,10 @@ static int filter_allow_fcntl(scmp_filter_ctx filter)
 /* Connected pairs, which stay connected to each other. */
 static int filter_allow_pairs(scmp_filter_ctx filter)
 {
-	return filter_allow_if(
-		filter, SCMP_SYS(socketpair),
-		(struct scmp_arg_cmp){ 1, SCMP_CMP_MASKED_EQ,
-				       ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK), SOCK_STREAM });
+	return filter_allow_if(filter, SCMP_SYS(socketpair),
+			       (struct scmp_arg_cmp){ 1, SCMP_CMP_MASKED_EQ,
+						      ~(uint64_t)(SOCK_CLOEXEC | SOCK_NONBLOCK),
+						      SOCK_STREAM });
 }
 
 /* Connections to servers. */

@@ -58,7 +58,8 @@ static uint64_t rights_of(long version)
 int landlock_writes(const char *beneath)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
-	struct ruleset ruleset = { .files = rights_of(version), .scoped = version >= 6 ? SCOPES : 0 };
+	struct ruleset ruleset = { .files = rights_of(version),
+				   .scoped = version >= 6 ? SCOPES : 0 };
 	struct path_rule rule = { .rights = ruleset.files & ~(uint64_t)RIGHT_EXECUTE };
 	int fd, error = 0;
 
@@ -68,11 +69,10 @@ int landlock_writes(const char *beneath)
 	if (fd < 0)
 		return -errno;
 	rule.directory = beneath ? open(beneath, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (rule.directory >= 0 &&
-	    syscall(SYS_landlock_add_rule, fd, RULE_PATH_BENEATH, &rule, 0))
+	if (rule.directory >= 0 && syscall(SYS_landlock_add_rule, fd, RULE_PATH_BENEATH, &rule, 0))
 		error = -errno;
-	if (!error && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-		       syscall(SYS_landlock_restrict_self, fd, 0)))
+	if (!error &&
+	    (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_landlock_restrict_self, fd, 0)))
 		error = -errno;
 	if (rule.directory >= 0)
 		close(rule.directory);

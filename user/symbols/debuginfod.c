@@ -111,7 +111,10 @@ static void find_cache(char *path, size_t size)
 	snprintf(path, size, "%s/.debuginfod_client_cache", home ? home : "");
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return;
-	snprintf(path, size, "%s%s", caches && *caches ? caches : home ? home : "",
+	snprintf(path, size, "%s%s",
+		 caches && *caches ? caches
+		 : home		   ? home
+				   : "",
 		 caches && *caches ? "" : "/.cache");
 	mkdir(path, 0700);
 	snprintf(path + strlen(path), size - strlen(path), "/debuginfod_client");

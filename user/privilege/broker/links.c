@@ -51,6 +51,9 @@ int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program progr
 
 	if (fstat(elf_fd, &st))
 		return -errno;
+	/* Reading anything else may wait for somebody. */
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
 	*of = (struct link_sites){
 		.device = st.st_dev, .inode = st.st_ino, .program = program, .n = n, .elf_fd = -1
 	};

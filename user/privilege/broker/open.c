@@ -192,6 +192,28 @@ static int open_regular(int directory, const char *name, int flags, struct stat 
 	return fd;
 }
 
+/* The groups that the recorder has now, when it has become the user. If there are more than fit, it may have any. */
+static bool recorder_has_group(gid_t group)
+{
+	char path[32], text[16384], *at, *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)getppid());
+	read_whole(AT_FDCWD, path, text, sizeof(text));
+	at = strstr(text, "\nGid:\t");
+	if (!at || strtoul(at + 6, NULL, 10) == group)
+		return true;
+	at = strstr(text, "\nGroups:\t");
+	end = at ? strchr(at + 1, '\n') : NULL;
+	if (!end)
+		return true;
+	*end = '\0';
+	for (at += 9; *at; at += strspn(at, " ")) {
+		if (strtoul(at, &at, 10) == group)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The recorder can open what it has a descriptor of once more, for writing, if the mode of the file permits it: whatever
  * directories the file lies in, or in none. Memory that processes share and memfds, which anybody may write by their mode,
@@ -201,7 +223,9 @@ static bool recorder_could_write(const struct stat *st)
 {
 	uid_t user = invoker_uid();
 
-	return user && st->st_uid != user && st->st_mode & S_IWOTH;
+	if (!user || st->st_uid == user)
+		return false;
+	return st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && recorder_has_group(st->st_gid));
 }
 
 static int open_mapping(int process, uint64_t start, uint64_t end)

@@ -28,7 +28,7 @@
 #include "bpf/event.h"
 
 #define NOTES_MOST    (4 << 20) /* bytes of all notes of a file */
-#define SYMBOLS_MOST  262144
+#define SYMBOLS_MOST  262144	/* of all tables of a file */
 #define SECTIONS_MOST 4096
 #define DYNAMIC_MOST  1024
 #define DESCRIPTION   24 /* bytes of a description that are read */
@@ -50,6 +50,7 @@ struct proof {
 	unsigned left; /* sites that are not proved yet; a proved site has cookie 0 */
 	/* Bytes of notes read so far: each section of a file may contain the same notes. */
 	uint64_t walked;
+	uint64_t symbols; /* compared so far: a file may have any number of tables */
 	/*
 	 * A window of the file, because notes are small and close together, and there may be very
 	 * many reads.
@@ -324,6 +325,9 @@ static void prove_symbols(struct proof *p, const struct names *names, uint64_t o
 	Elf64_Sym block[SYMBOLS_BLOCK];
 	uint64_t i, j, some;
 
+	if (n > SYMBOLS_MOST - p->symbols)
+		n = SYMBOLS_MOST - p->symbols;
+	p->symbols += n;
 	for (i = 0; i < n && p->left; i += some) {
 		some = n - i < SYMBOLS_BLOCK ? n - i : SYMBOLS_BLOCK;
 		if (!read_all(p, block, some * sizeof(block[0]), offset + i * sizeof(block[0])))
@@ -362,7 +366,7 @@ static void read_dynamic_symbols(struct proof *p, struct names *names,
 	    !segments_within(p->segments, strings, &names->strings))
 		return;
 	n = strings > symbols ? (strings - symbols) / sizeof(Elf64_Sym) : SYMBOLS_MOST;
-	prove_symbols(p, names, offset, n < SYMBOLS_MOST ? n : SYMBOLS_MOST);
+	prove_symbols(p, names, offset, n);
 }
 
 static void read_hold_functions(struct proof *p, enum broker_program program)

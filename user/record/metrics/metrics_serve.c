@@ -22,9 +22,11 @@
 
 enum {
 	MOST_CONNECTIONS = 256,
-	MOST_IDLE = 192,     /* if as many came after one that is still open, it is closed */
-	IDLE_LIMIT = 2,	     /* seconds after which an idle connection is closed */
-	ANSWER_LIMIT = 5000, /* ms in which the recorder has to answer */
+	MOST_IDLE = 192,	/* if as many came after one that is still open, it is closed */
+	IDLE_LIMIT = 2,		/* seconds after which an idle connection is closed */
+	ANSWER_LIMIT = 5000,	/* ms in which the recorder has to answer */
+	AT_ONCE_NS = 500000000, /* that the recorder may need for answers at once, */
+	SHARE = 10,		/* then one part in so many of the time */
 };
 
 struct metrics_server {
@@ -34,6 +36,12 @@ struct metrics_server {
 	char port[8];
 	int came[MOST_IDLE]; /* sockets of the latest connections; -1: closed */
 	unsigned n_came;
+	/* The latest as text, and as protocol buffers. */
+	struct answer {
+		char *bytes;
+		size_t size;
+	} answers[2];
+	uint64_t used_ns, at_ns; /* of the recorder's time, as of this moment */
 };
 
 /* --- the recorder's answer --------------------------------------------------------------------- */
@@ -129,22 +137,41 @@ static bool host_is_wrong(const struct metrics_server *s, struct MHD_Connection 
 	       (strncmp(host, "localhost:", 10) || strcmp(host + 10, s->port));
 }
 
-static enum MHD_Result answer_scrape(const struct metrics_server *s,
-				     struct MHD_Connection *connection)
+/*
+ * The recorder has a higher priority than the programs of the machine. Whoever asks without end shall not make it do nothing
+ * else: then older answers are repeated.
+ */
+static const struct answer *renew_answer(struct metrics_server *s, bool protobuf)
+{
+	struct answer *a = &s->answers[protobuf];
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), gained_ns = (begin_ns - s->at_ns) / SHARE;
+
+	s->used_ns -= gained_ns < s->used_ns ? gained_ns : s->used_ns;
+	s->at_ns = begin_ns;
+	if (a->bytes && s->used_ns >= AT_ONCE_NS)
+		return a;
+	free(a->bytes);
+	a->bytes = request_table(s, protobuf, &a->size);
+	if (a->bytes && (a->size < 3 || memcmp(a->bytes, "ok ", 3))) {
+		free(a->bytes);
+		a->bytes = NULL;
+	}
+	s->used_ns += clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	return a->bytes ? a : NULL;
+}
+
+static enum MHD_Result answer_scrape(struct metrics_server *s, struct MHD_Connection *connection)
 {
 	const bool protobuf = metrics_prefers_protobuf(
 		http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
+	const struct answer *answer = renew_answer(s, protobuf);
 	struct MHD_Response *response;
-	size_t size = 0;
-	char *answer = request_table(s, protobuf, &size);
 
-	if (!answer || size < 3 || memcmp(answer, "ok ", 3)) {
-		free(answer);
+	if (!answer)
 		return queue_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 				  "the recorder does not answer\n");
-	}
-	response = http.create_response_from_buffer(size - 3, answer + 3, MHD_RESPMEM_MUST_COPY);
-	free(answer);
+	response = http.create_response_from_buffer(answer->size - 3, answer->bytes + 3,
+						    MHD_RESPMEM_MUST_COPY);
 	return queue_answer(connection, MHD_HTTP_OK, response,
 			    protobuf
 				    ? "application/vnd.google.protobuf; "
@@ -156,7 +183,7 @@ static enum MHD_Result handle_request(void *context, struct MHD_Connection *conn
 				      const char *url, const char *method, const char *version,
 				      const char *upload, size_t *upload_size, void **request)
 {
-	const struct metrics_server *s = context;
+	struct metrics_server *s = context;
 
 	(void)version, (void)upload, (void)request;
 	if (*upload_size)

@@ -154,6 +154,13 @@ check "a body of a gigabyte: refused" test \
 	"$(head -c 1G /dev/zero | curl -s -m 30 -o /dev/null -w '%{http_code}' -H 'Expect:' -T - -X POST $url)" != 200
 check "it takes less than 64 MB" test "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/$served/status)" -lt 64000
 equal "and serves" "$(curl -s -m 30 $url | tail -1)" "# EOF"
+# One that never stops: the recorder does not make as many tables, although each would be another one.
+yes 'ticks 20' >&8 &
+marks=$!
+curl -s "$url?[1-2000]" >all
+kill $marks
+equal "2000 requests at once: answered" "$(grep -c '^# EOF' all)" 2000
+check "2000 requests at once: with older tables" test "$(grep '^proftrace_instants_total' all | sort -u | wc -l)" -lt 1000
 "$proftrace" --stats-only --metrics $port -p $target >/dev/null 2>second
 equal "the port is in use: status" $? 1
 equal "and one line" "$(grep -c 'cannot serve metrics.*in use' second)" 1

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What a process that was forked from the recorder keeps of its descriptors. */
 #include "base/descriptors.h"
 
 #include <fcntl.h>

@@ -435,7 +435,7 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	if (file_is_done(c, file))
 		note_known_file(c, device, inode);
 	c->n_linkers += file->linker.offset != 0;
-	c->n_statics += file_has_marks(file) && !file->elf->has_interp;
+	c->n_statics += file_has_marks(file) && elf_file_is_static(file->elf);
 	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
 	if (file_has_marks(file)) {

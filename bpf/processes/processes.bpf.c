@@ -283,9 +283,10 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		send_follow(FOLLOW_EXEC, tgid, 0);
 	forget_mappings(tgid);
 	batches_drop_tables(tgid);
-	__sync_fetch_and_and(flags, ~TRACED_BEGINS);
 	if (is_recorded)
 		send_exec(task, old_pid);
+	/* From here on, a sample is of the program. */
+	__sync_fetch_and_and(flags, ~TRACED_BEGINS);
 	/* They were in the memory that is replaced, also if the thread has not marked since. */
 	if (batching)
 		bpf_map_delete_elem(&batches_inherited, &pid_tgid);

@@ -46,6 +46,15 @@ second() { # UID GID COMMAND...
 	RANK=1 by_sudo "$second_uid" "$second_gid" timeout 30 "$proftrace" -v -o job -- "$@" >"$tmp/second" 2>&1 9>&- &
 	rank=$!
 }
+# The commands wait for what comes through the pipe. (A pipe that nobody may write to any more cannot be opened.)
+end_both() { # HOW MANY open the pipe
+	for _ in $(seq 200); do
+		[ "$(find /proc/[0-9]*/fd -lname "$tmp/in" ! -name 9 2>/dev/null | wc -l)" -lt "$1" ] || break
+		sleep 0.05
+	done
+	exec 9>&-
+	wait $recorder $rank
+}
 # shellcheck disable=SC2016
 for user in one:1 other:0; do
 	handed_over=${user#*:} user=${user%:*}
@@ -54,8 +63,7 @@ for user in one:1 other:0; do
 	if [ "$user" = one ]; then made_uid=$one_uid made_gid=$one_gid; else make_user other; fi
 	second "$made_uid" "$made_gid" sh -c 'echo "rank $RANK" >>began; chmod 666 began; exec cat "$0"' "$tmp/in"
 	wait_for began 'rank 1'
-	exec 9>&-
-	wait $recorder $rank
+	end_both 2
 	never_else "two ranks, the second of $user: a process is handed over" \
 		"$(cat "$tmp/first" "$tmp/second" | grep -c 'of the same job')" "$handed_over"
 done
@@ -68,8 +76,7 @@ second "$one_uid" "$one_gid" ./command "$tmp/in"
 wait_for "$tmp/first" 'proftrace: process .* of the same job'
 equal "another file: the second rank hands its process over" $? 0
 never_else "another file: the recorder has not got it" "$(find "/proc/$recorder/fd" -lname "$tmp/roots/*" | wc -l)" 0
-exec 9>&-
-wait $recorder $rank
+end_both 1
 cd / || exit 1
 # The recorder, which is the user now, cannot remove its socket from root's directory; the next of that name does.
 find /run/proftrace /run/user/0/proftrace -name 'job-*' -user root -newer "$tmp/shared/public" -delete 2>/dev/null

@@ -57,13 +57,23 @@ unsigned long long itt_get_timestamp(void)
 	return itt_chained.get_timestamp ? itt_chained.get_timestamp() : itt_now();
 }
 
+/* Whatever a program says of its clock: a time that is too far away is the farthest one. */
+static uint64_t ticks_to_ns(uint64_t ticks, double rate)
+{
+	const double ns = (double)(int64_t)ticks * rate;
+
+	if (ns >= 0x1p63)
+		return INT64_MAX;
+	return ns > -0x1p63 ? (uint64_t)(int64_t)ns : (uint64_t)INT64_MIN;
+}
+
 /* A time of the other tool's clock in ours, given what both say now. */
 static uint64_t itt_convert(uint64_t time, const struct itt_reading *now)
 {
 	const double units = (double)(now->theirs - first_reading.theirs);
 	const double rate = units > 0 ? (double)(now->ours - first_reading.ours) / units : 1;
 
-	return now->ours - (uint64_t)(int64_t)((double)(int64_t)(now->theirs - time) * rate);
+	return now->ours - ticks_to_ns(now->theirs - time, rate);
 }
 
 bool itt_times_are_possible(uint64_t begin, uint64_t end)
@@ -181,6 +191,6 @@ bool itt_clock_convert(const struct itt_clock *clock, uint64_t *time)
 		ns = known->ns;
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	} while (version & 1 || __atomic_load_n(&known->version, __ATOMIC_RELAXED) != version);
-	*time = ours + (uint64_t)(int64_t)((double)(int64_t)(*time - base) * ns);
+	*time = ours + ticks_to_ns(*time - base, ns);
 	return true;
 }

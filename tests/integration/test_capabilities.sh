@@ -45,6 +45,10 @@ if ! "$programs/rights" file "$recorder" $capabilities 2>"$tmp/err"; then
 	skip "capabilities of the file" "$(cat "$tmp/err")"
 	finish
 fi
+# CAP_PERFMON alone permits reading the mappings of any process.
+as "" "$recorder" list -v -p $$ >"$tmp/said" 2>&1
+equal "list: another user's process: exit status" $? 1
+never_else "list: says nothing of what it has mapped" "$(grep -c "$(readlink -f /proc/$$/exe)" "$tmp/said")" 0
 as "" "$recorder" check >"$tmp/check" 2>&1
 status=$?
 sed 's/^/# /' "$tmp/check"

@@ -151,17 +151,20 @@ int cmd_list(int argc, char **argv)
 	struct failure f;
 
 	usage_parse(&usage_list, argc, argv, &a);
+	/*
+	 * Files are the user's: no privilege is needed for them, nor used. With the capabilities of the program file, the
+	 * mappings of processes could be read that this user may not look into (CAP_PERFMON).
+	 */
+	if ((a.n_files || getuid()) && invoker_become(&f)) {
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
 	if (a.pid && list_process(&a.list, a.pid, &f)) {
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}
 	if (a.counters)
 		counters_print(stdout);
-	/* Files are the user's: no privilege is needed for them, nor used. */
-	if (a.n_files && invoker_become(&f)) {
-		failure_print(&f, stderr);
-		return STATUS_FAILED;
-	}
 	for (i = 0; i < a.n_files; i++) {
 		if (list_path(&a.list, a.files[i], a.n_files == 1, &f)) {
 			fflush(stdout);

@@ -376,7 +376,8 @@ int open_regular_file(int place)
 
 	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		/* Whoever has a lease of the file must not make the recorder wait. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
 	close(place);
 	return fd;

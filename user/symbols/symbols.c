@@ -81,7 +81,8 @@ static int open_regular_file(void *context, const struct code_mapping *mapping, 
 		return -errno;
 	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-		fd = open(link, O_RDONLY | O_CLOEXEC);
+		/* Whoever has a lease of it must not make the recorder wait. */
+		fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		fd = fd < 0 ? -errno : fd;
 	}
 	close(place);

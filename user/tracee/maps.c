@@ -215,7 +215,8 @@ static int reopen_mapped_file(int place, uint64_t inode)
 		return -errno;
 	if (fd_is_mapped_file(place, inode)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		/* Whoever has a lease of the file must not make the reader wait. */
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 		fd = fd < 0 ? -errno : fd;
 	}
 	close(place);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ranks of one job find each other by a socket in the directory of `proftrace ctl`, which only their user can enter.
- * Its name is a hash of what they have in common: the user, the job, the options and the working directory. Who holds the
+ * Its name has the user, and a hash of what they have in common: the job, the options and the working directory. Who holds the
  * lock of the directory and finds nobody listening is the recorder. (Under sudo the directory is root's for all users.)
  *
  * A process is handed over as one packet: its PID and a socket for the reply. Without a reply, the rank records its
@@ -60,12 +60,10 @@ static uint64_t add_text(uint64_t hash, const char *text)
 static void job_set_name(struct job *job, const struct record_options *o)
 {
 	uint64_t hash = add_text(0, PROFTRACE_VERSION);
-	char directory[4096], user[16], parent[24];
+	char directory[4096], parent[24];
 	bool identified = false;
 	unsigned i;
 
-	snprintf(user, sizeof(user), "%u", (unsigned)invoker_uid());
-	hash = add_text(hash, user);
 	for (i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
 		const char *value = getenv(identities[i]);
 
@@ -77,7 +75,9 @@ static void job_set_name(struct job *job, const struct record_options *o)
 	hash = add_text(hash, getcwd(directory, sizeof(directory)) ? directory : "");
 	for (i = 0; i < o->n_arguments; i++)
 		hash = add_text(hash, o->arguments[i]);
-	snprintf(job->name, sizeof(job->name), JOB_PREFIX "%016" PRIx64, hash);
+	/* Everybody can compute the hash, and with some effort make a job of the same one. */
+	snprintf(job->name, sizeof(job->name), JOB_PREFIX "%u-%016" PRIx64, (unsigned)invoker_uid(),
+		 hash);
 }
 
 /* Files of each rank, or steps of each rank, need a recorder for each. */

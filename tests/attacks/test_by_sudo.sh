@@ -28,6 +28,37 @@ check "list: a program that the user may read is listed" grep -q 'domain default
 by_sudo "$one_uid" "$one_gid" "$proftrace" list "$tmp/roots/program" >"$tmp/said" 2>&1
 never_else "list: one of root's is not" "$(grep -c domain "$tmp/said")" 0
 
+# --- options whose answer says whether a path leads somewhere -------------------------------------------
+
+mkdir "$tmp/roots/a-directory" && mkfifo "$tmp/roots/a-fifo"
+cgroups=$(awk '/ - cgroup2 / { print $5; exit }' /proc/self/mountinfo)
+said_of() { # NAME OPTION...: NAME is not in it
+	hidden=$1
+	shift
+	by_sudo "$one_uid" "$one_gid" timeout 20 "$proftrace" -q -o "$tmp/roots/t" "$@" 2>&1 | sed "s/$hidden/NAME/g"
+}
+for hidden in a-directory nothing; do
+	said_of $hidden --cgroup "$tmp/roots/$hidden/../../../../../../../..$cgroups" >"$tmp/$hidden.through"
+	said_of $hidden --cgroup "../../../../../../../..$tmp/roots/$hidden" >"$tmp/$hidden.relative"
+done
+for way in through relative; do
+	never_else "--cgroup: a directory of root's is not told from none ($way)" \
+		"$(cat "$tmp/a-directory.$way")" "$(cat "$tmp/nothing.$way")"
+done
+if [ -n "$cgroups" ]; then
+	said_of NAME --cgroup "$cgroups" >"$tmp/said"
+	never_else "--cgroup: a cgroup is one" "$(grep -c 'no such cgroup' "$tmp/said")" 0
+fi
+for hidden in a-fifo nothing; do
+	said_of $hidden -o "$tmp/roots/$hidden" -p $$ >"$tmp/$hidden.output"
+done
+never_else "-o: a FIFO of root's is not told from nothing" "$(cat "$tmp/a-fifo.output")" "$(cat "$tmp/nothing.output")"
+if [ "$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)" -gt 81 ]; then
+	said_of NAME --metrics 81 -p $$ >"$tmp/said"
+	check "--metrics: a port below 1024 is not for the user" \
+		grep -q 'cannot serve metrics: Permission denied' "$tmp/said"
+fi
+
 # --- a rank that hands its process over -----------------------------------------------------------------
 
 cd "$tmp/shared" || exit 1
@@ -78,6 +109,8 @@ equal "another file: the second rank hands its process over" $? 0
 never_else "another file: the recorder has not got it" "$(find "/proc/$recorder/fd" -lname "$tmp/roots/*" | wc -l)" 0
 end_both 1
 cd / || exit 1
+check "the name of a job's socket has its user" test -n \
+	"$(find /run/proftrace /run/user/0/proftrace -name "job-$one_uid-*" -newer "$tmp/shared/public" 2>/dev/null)"
 # The recorder, which is the user now, cannot remove its socket from root's directory; the next of that name does.
 find /run/proftrace /run/user/0/proftrace -name 'job-*' -user root -newer "$tmp/shared/public" -delete 2>/dev/null
 check_nothing_left "by sudo"

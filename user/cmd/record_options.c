@@ -16,6 +16,7 @@
 #include "cmd/record_options.h"
 #include "cmd/usage.h"
 #include "bpf/event.h"
+#include "privilege/invoker.h"
 #include "record/record.h"
 
 /* How the value of an option is read, and where it goes. */
@@ -187,10 +188,21 @@ static bool is_same_output(const char *name, const char *other)
 	       (!other[n] || !strcmp(other + n, ".pftrace") || !strcmp(other + n, ".json"));
 }
 
+/* What the user who called cannot find out of a path, the usage does not say. */
+static bool output_is_special(const char *path)
+{
+	int fd = invoker_place(path);
+	struct stat st;
+	bool special = fd >= 0 && !fstat(fd, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+
+	if (fd >= 0)
+		close(fd);
+	return special;
+}
+
 static void add_output(struct argp_state *state, struct record_options *o, char *arg)
 {
 	int unknown = output_name_check(arg);
-	struct stat st;
 
 	if (!*arg)
 		usage_error(state, "an output needs a name");
@@ -209,7 +221,7 @@ static void add_output(struct argp_state *state, struct record_options *o, char 
 		if (is_same_output(o->outputs[i], arg) || is_same_output(arg, o->outputs[i]))
 			usage_error(state, "output '%s' is given twice", arg);
 	}
-	if (!stat(arg, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+	if (output_is_special(arg))
 		usage_error(state,
 			    "'%s' is not a regular file, and -o names files; --stats-only writes "
 			    "none",

@@ -79,34 +79,31 @@ int invoker_become(struct failure *f)
 }
 
 /* In a child, because a process that has given up its privileges does not get them back. */
-static _Noreturn void invoker_open_for(int socket, const char *path)
+static _Noreturn void invoker_open_for(int socket, invoker_open_fn *open_it, const void *context)
 {
 	struct failure f;
 	int fd = -1, error = invoker_become(&f);
 
 	if (!error) {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		error = fd < 0 ? -errno : 0;
+		fd = open_it(context);
+		error = fd < 0 ? fd : 0;
 	}
 	packet_send(socket, &error, sizeof(error), fd);
 	_exit(0);
 }
 
-int invoker_open(const char *path)
+int invoker_open_by(invoker_open_fn *open_it, const void *context)
 {
 	int ends[2], fd = -1, error = 0;
 	pid_t pid;
 
-	if (invoker_uid() == geteuid()) {
-		/* Without waiting for the writer of a pipe. */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		return fd < 0 ? -errno : fd;
-	}
+	if (invoker_uid() == geteuid())
+		return open_it(context);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	pid = fork();
 	if (!pid)
-		invoker_open_for(ends[1], path);
+		invoker_open_for(ends[1], open_it, context);
 	close(ends[1]);
 	if (pid < 0)
 		error = -errno;
@@ -116,6 +113,31 @@ int invoker_open(const char *path)
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	return error ? error : fd;
+}
+
+/* Without waiting for the writer of a pipe. */
+static int open_to_read(const void *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int invoker_open(const char *path)
+{
+	return invoker_open_by(open_to_read, path);
+}
+
+static int open_place(const void *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int invoker_place(const char *path)
+{
+	return invoker_open_by(open_place, path);
 }
 
 bool invoker_drop_all(void)

@@ -22,6 +22,11 @@ int invoker_become(struct failure *f);
  * of root's by it, and opens no device. Returns a descriptor or negative errno.
  */
 int invoker_open(const char *path);
+/* The same without opening it (O_PATH): what a message or an exit status says of a path, this user could find out as well. */
+int invoker_place(const char *path);
+/* Calls `open_it` as that user, and returns what it returns: a descriptor, or negative errno. */
+typedef int invoker_open_fn(const void *context);
+int invoker_open_by(invoker_open_fn *open_it, const void *context);
 /* The user that invoker_become() makes this process one of, or has made it. */
 uid_t invoker_uid(void);
 

@@ -4,16 +4,19 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/quantity.h"
 #include "privilege/containers.h"
+#include "privilege/invoker.h"
 
 /* --- globs --------------------------------------------------------------------------------------- */
 
@@ -220,16 +223,40 @@ static bool find_cgroup_mount(const char *path, char *ret_root, char *ret_at)
 	return found;
 }
 
+/*
+ * Where the path leads, without links; false: nowhere. It is opened as the user who called: under sudo, whether a path
+ * leads anywhere is not for everybody to know.
+ */
+static bool resolve_as_invoker(const char *path, char real[PATH_MAX], struct stat *ret_st,
+			       bool *ret_is_cgroup)
+{
+	int fd = invoker_place(path);
+	struct statfs fs;
+	char link[32];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, real, PATH_MAX - 1);
+	real[n > 0 ? n : 0] = '\0';
+	*ret_is_cgroup = !fstatfs(fd, &fs) && fs.f_type == CGROUP2_SUPER_MAGIC &&
+			 !fstat(fd, ret_st) && S_ISDIR(ret_st->st_mode);
+	close(fd);
+	return n > 0;
+}
+
 const char *target_filter_add_cgroup(struct target_filter *f, const char *path)
 {
-	char whole[PATH_MAX * 2], real[PATH_MAX], root[PATH_MAX], at[PATH_MAX];
+	char whole[PATH_MAX * 2], real[PATH_MAX], root[PATH_MAX], at[PATH_MAX], unused[PATH_MAX];
 	struct target_cgroup *group = &f->cgroups[f->n_cgroups];
 	const char *name = path;
 	struct stat st;
+	bool is_cgroup;
 
 	if (f->n_cgroups == TARGET_CGROUPS)
 		return "there are eight already";
-	if (!realpath(path, real))
+	if (!resolve_as_invoker(path, real, &st, &is_cgroup))
 		snprintf(real, sizeof(real), "%s", path);
 	if (!find_cgroup_mount(real, root, at))
 		return "no cgroup v2 hierarchy is mounted here";
@@ -237,7 +264,7 @@ const char *target_filter_add_cgroup(struct target_filter *f, const char *path)
 	if (cgroup_is_within(real, at))
 		name = real + (at[1] ? strlen(at) : 0);
 	snprintf(whole, sizeof(whole), "%s/%s", at, name);
-	if (stat(whole, &st) || !S_ISDIR(st.st_mode))
+	if (!resolve_as_invoker(whole, unused, &st, &is_cgroup) || !is_cgroup)
 		return "there is no such cgroup v2";
 	if (strlen(root) + strlen(name) + 1 >= sizeof(group->path))
 		return "its path is too long";

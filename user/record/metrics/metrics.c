@@ -56,8 +56,10 @@ bool metrics_parse_address(const char *text, struct metrics_address *ret_address
 
 /* --- the process ------------------------------------------------------------------------------- */
 
-static int metrics_listen(const struct metrics_address *address)
+/* As the user who called: under sudo, a port below 1024 is not for everybody who may record. */
+static int metrics_listen(const void *context)
 {
+	const struct metrics_address *address = context;
 	bool v6 = address->socket.any.sa_family == AF_INET6;
 	int fd = socket(address->socket.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			0);
@@ -105,7 +107,7 @@ int metrics_start(const struct metrics_address *address, struct metrics *ret_met
 		failure_hint_library(f, "libmicrohttpd12");
 		return error;
 	}
-	listener = metrics_listen(address);
+	listener = invoker_open_by(metrics_listen, address);
 	if (listener < 0)
 		return failure_set(f, listener, "cannot serve metrics", "", NULL);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {

@@ -354,7 +354,8 @@ void capture_check_alive(struct capture *c)
 	}
 }
 
-static int open_in_process_root(unsigned pid, const char *path)
+/* `at`: the directory of a relative path, as path_within_directory() has it. */
+static int open_in_process(unsigned pid, const char *at, const char *path)
 {
 	char process[32];
 	int directory, place;
@@ -363,7 +364,8 @@ static int open_in_process_root(unsigned pid, const char *path)
 	directory = open(process, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return -1;
-	place = path_within_root(directory, path);
+	place = path[0] == '/' ? path_within_root(directory, path)
+			       : path_within_directory(directory, at, path);
 	close(directory);
 	return place;
 }
@@ -386,27 +388,22 @@ int open_regular_file(int place)
 /* Opens the program that the held thread is going to execute, as its own process sees it. */
 static int open_held_program(const struct record_hold *r)
 {
-	char path[64 + MAX_STRING];
+	char path[64], at[16] = "cwd";
 	unsigned pid = r->head.tgid;
+	bool by_fd = r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]);
 	int place;
 
 	/* A path without a NUL was cut. */
 	if (memchr(r->path, '\0', MAX_STRING - 1) == NULL)
 		return -1;
-	if (r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]))
-		snprintf(path, sizeof(path), "/proc/%u/fd/%d", pid, r->fd);
-	else if (r->path[0] == '/')
-		path[0] = '\0';
-	else if (r->ops.b == HOLD_EXECVEAT && r->fd >= 0)
-		snprintf(path, sizeof(path), "/proc/%u/fd/%d/%.*s", pid, r->fd, MAX_STRING,
-			 r->path);
-	else
-		snprintf(path, sizeof(path), "/proc/%u/cwd/%.*s", pid, MAX_STRING, r->path);
+	snprintf(path, sizeof(path), "/proc/%u/fd/%d", pid, r->fd);
+	if (r->ops.b == HOLD_EXECVEAT && r->fd >= 0)
+		snprintf(at, sizeof(at), "fd/%d", r->fd);
 	/*
 	 * The program may name any path, and opening a device may have side effects, so it is only
 	 * opened with O_PATH first.
 	 */
-	place = path[0] ? open(path, O_PATH | O_CLOEXEC) : open_in_process_root(pid, r->path);
+	place = by_fd ? open(path, O_PATH | O_CLOEXEC) : open_in_process(pid, at, r->path);
 	return place < 0 ? -1 : open_regular_file(place);
 }
 

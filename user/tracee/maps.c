@@ -240,6 +240,30 @@ int path_within_root(int directory, const char *path)
 	return place;
 }
 
+static bool has_our_root(int directory)
+{
+	struct stat theirs, ours;
+
+	return !fstatat(directory, "root", &theirs, 0) && !stat("/", &ours) &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+int path_within_directory(int directory, const char *at, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	int from = openat(directory, at, O_PATH | O_DIRECTORY | O_CLOEXEC), place, error;
+
+	if (from < 0)
+		return -1;
+	if (!has_our_root(directory))
+		how.resolve |= RESOLVE_BENEATH;
+	place = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
+	error = errno;
+	close(from);
+	errno = error;
+	return place;
+}
+
 int open_mapped_path(int directory, const char *path, uint64_t inode)
 {
 	/* A magic link to the file itself, which works even if the file was renamed or deleted. */

@@ -63,5 +63,10 @@ int open_mapped_path(int directory, const char *path, uint64_t inode);
  * -1 and sets errno on failure.
  */
 int path_within_root(int directory, const char *path);
+/*
+ * The same for a relative path; `at` is "cwd" or "fd/N". If the process has another root than we do, a link or ".." may
+ * lead out of it here, where it does not for the process: then the file has to be beneath the directory.
+ */
+int path_within_directory(int directory, const char *at, const char *path);
 
 #endif

@@ -7,7 +7,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,12 +81,34 @@ static void a_directory_stays_its_own(void **state)
 	close(directory);
 }
 
+/* A user may take the descriptors of a broker without root at any moment, by prlimit(2). */
+static void nothing_is_known_without_descriptors(void **state)
+{
+	struct rlimit none = { 0, 0 };
+	int status, directory;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		if (!getuid() && setresuid(1000, 1000, 1000))
+			_exit(1);
+		directory = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (directory < 0 || process_untraceable(directory))
+			_exit(2);
+		_exit(setrlimit(RLIMIT_NOFILE, &none) || !process_untraceable(directory) ? 3 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_later_process_is_another),
 		cmocka_unit_test(the_dead_are_not_processes),
 		cmocka_unit_test(a_directory_stays_its_own),
+		cmocka_unit_test(nothing_is_known_without_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

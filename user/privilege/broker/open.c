@@ -87,11 +87,15 @@ const char *process_untraceable(int directory)
 	if (fstat(directory, &st) || st.st_uid != getuid())
 		return "it belongs to another user";
 	fd = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return "it has more privileges than its user, or is not dumpable";
 	if (fd >= 0)
 		close(fd);
-	return NULL;
+	/* A process that has ended has none, which others find. */
+	if (fd >= 0 || errno == ENOENT || errno == ESRCH)
+		return NULL;
+	if (errno == EACCES || errno == EPERM)
+		return "it has more privileges than its user, or is not dumpable";
+	/* The user may set the broker's limits at any moment (prlimit(2)): without a descriptor nothing is known. */
+	return "it cannot be found out whether its user may look into it";
 }
 
 bool process_alive(int directory)

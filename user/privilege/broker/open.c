@@ -320,7 +320,8 @@ bool file_is_served(int fd)
 {
 	struct statfs fs;
 
-	return !fstatfs(fd, &fs) && (fs.f_type == FUSE_SUPER_MAGIC || fs.f_type == V9FS_MAGIC);
+	/* Only a server answers this question with an error. */
+	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC || fs.f_type == V9FS_MAGIC;
 }
 
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,

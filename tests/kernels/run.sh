@@ -8,7 +8,7 @@
 # of the machine is changed. What is downloaded and built stays in build/kernels. A kernel that cannot
 # be downloaded is skipped, and it says why. NAMEs choose among the guests below.
 #
-# Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has 900
+# Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has 1200
 # seconds. What is the same everywhere is not tested again here, but what depends on the kernel: that
 # the BPF programs load, which probe sites and links are used, that threads wait for their libraries on one
 # CPU, that nothing gets lost or mixed up however the kernel preempts.

@@ -161,7 +161,12 @@ until [ "$(sockets)" -eq 2 ]; do sleep 0.05; done
 "$proftrace" ctl pause >"$tmp/said" 2>&1
 equal "ctl: of several, none is guessed" "$?$(grep -c "^recorder .* process $target$" "$tmp/said")" 11
 check "ctl status: all of them" test "$("$proftrace" ctl status | grep -c '^recorder')" -ge 2
-until storm=$(pgrep -P "$(pgrep -P $two -x sh)" -x storm); do sleep 0.05; done
+child() { # OF NAME
+	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+		[ "$(cat "/proc/$child/comm")" != "$2" ] || echo "$child"
+	done
+}
+until storm=$(child "$(child $two sh)" storm) && [ -n "$storm" ]; do sleep 0.05; done
 two_are() { "$proftrace" ctl status -p $two | sed -n '2s/for .* s, //p'; }
 equal "ctl status: two processes" "$(two_are)" "recording 2 processes alive"
 "$proftrace" ctl pause --only "$storm" >/dev/null

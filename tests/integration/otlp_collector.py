@@ -16,6 +16,8 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler
 
+from varint import varint
+
 LOCK = threading.Lock()
 
 
@@ -25,17 +27,6 @@ def say(**line):
 
 
 # --- protobuf, by its own encoding rules -----------------------------------------------------------------
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
 
 
 def fields(data):

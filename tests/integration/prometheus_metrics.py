@@ -9,16 +9,7 @@ import json
 import struct
 import sys
 
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
+from varint import varint
 
 
 def group(data):

@@ -50,7 +50,7 @@ start() { # OPTION...
 }
 protobuf='application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited'
 decode() { # what a program counts; that the buckets make the count is checked by the decoder
-	python3 "$root/tests/integration/prometheus_metrics.py" >decoded && python3 -c 'import json
+	python3 -B "$root/tests/integration/prometheus_metrics.py" >decoded && python3 -c 'import json
 lines = [json.loads(l) for l in open("decoded")]
 wanted = ("proftrace_instants_total", "proftrace_slice_duration_seconds")
 print(*sorted("%s %s %d" % (l["name"], l["labels"]["name"], l.get("count") or l["value"]) for l in lines if l["name"] in wanted))'

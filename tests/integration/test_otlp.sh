@@ -14,7 +14,7 @@ here=$root/tests/integration
 collect() { # NAME [--tls CERTIFICATE KEY] SCRIPT...: in the background; sets $port and $collector
 	collected=$1
 	shift
-	python3 "$here/otlp_collector.py" "$@" >"$collected.got" 2>"$collected.bad" &
+	python3 -B "$here/otlp_collector.py" "$@" >"$collected.got" 2>"$collected.bad" &
 	collector=$!
 	wait_for "$collected.got" port
 	port=$(sed -n 's/^port //p' "$collected.got")

@@ -12,7 +12,11 @@
 
 #include "bpf/stacks/stack.h"
 
-#define RESCAN_NS 100000000ull /* until a process is scanned again after an unknown address */
+/*
+ * Until a process is scanned again after an unknown address. Code that is mapped right after a scan runs without names as
+ * long, so this is short where the last scan has found something new; the share below is the limit of what scans cost.
+ */
+#define RESCAN_NS 10000000ull
 
 /*
  * The longest wait between two scans is the longer of this and a multiple of what a scan costs,

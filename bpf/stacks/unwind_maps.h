@@ -71,7 +71,11 @@ struct unwind_rule {
 enum {
 	UNWIND_ROWS = 4 << 20,
 	UNWIND_ROWS_EACH = 1024, /* in one value of the map */
+#ifdef SMALL_WINDOWS		 /* inputs of fuzzers shall reach the limit, too */
+	UNWIND_RULES = 64,
+#else
 	UNWIND_RULES = 32768,
+#endif
 	UNWIND_PAGES = 65536,
 	UNWIND_RANGES = 32768,
 	UNWIND_RANGES_MOST = 2048, /* of one process */

@@ -3,6 +3,7 @@
  * Any bytes as names of code: which of its parsers they go to, the first byte says. What libdw reads is
  * read by a process that may die of it.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,34 +113,40 @@ static void find_debug_file(const uint8_t *data, size_t size)
 static void receive_debug_files(const uint8_t *data, size_t size)
 {
 	static const uint8_t build_id[20];
+	/* Kept for all inputs: to make and close them takes longer than most inputs do. */
+	static int sockets[2], pipes[2], file = -1;
 	struct debuginfod *d;
-	int sockets[2], pipes[2], fd;
+	int kinds[4], fd;
+	char left[64];
 	struct stat st;
 	unsigned i;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) || pipe(pipes))
-		abort();
-	d = debuginfod_on(sockets[0]);
+	if (file < 0) {
+		file = memfd_create("fuzz", MFD_CLOEXEC);
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) || pipe(pipes))
+			abort();
+	}
+	memcpy(kinds, (const int[]){ -1, file, pipes[0], pipes[1] }, sizeof(kinds));
+	d = debuginfod_on(dup(sockets[0]));
 	/* Nobody reads the requests, and the socket has space for so many. */
-	for (i = 0; d && i < 64 && size > 2; i++) {
+	for (i = 0, fd = 0; d && fd != -EPIPE && i < 64 && size > 2; i++) {
 		size_t n = data[0] < size - 2 ? data[0] : size - 2;
-		const int sent[] = { -1, bytes_fd(data, size), pipes[0], sockets[1] };
-		bool failed = !n || packet_send(sockets[1], data + 2, n, sent[data[1] & 3]);
 
+		if (packet_send(sockets[1], data + 2, n ? n : 1, kinds[data[1] & 3]))
+			abort();
 		data += 2 + n;
 		size -= 2 + n;
-		if (failed)
-			shutdown(sockets[1], SHUT_RDWR);
 		fd = debuginfod_fetch(d, build_id, sizeof(build_id));
-		if (fd >= 0 && (n < 4 || failed || fstat(fd, &st) || !S_ISREG(st.st_mode)))
+		if (fd >= 0 && (n < 4 || fstat(fd, &st) || !S_ISREG(st.st_mode)))
 			abort();
 		if (fd >= 0)
 			close(fd);
 	}
 	debuginfod_free(d);
-	close(sockets[1]);
-	close(pipes[0]);
-	close(pipes[1]);
+	for (i = 0; i < 2; i++) {
+		while (recv(sockets[i], left, sizeof(left), MSG_DONTWAIT) >= 0)
+			;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

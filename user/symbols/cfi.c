@@ -24,20 +24,6 @@ enum {
 
 /* --- values -------------------------------------------------------------------------------------- */
 
-uint64_t cfi_read_fixed(struct cfi_cursor *c, unsigned size)
-{
-	uint64_t value = 0;
-
-	if ((size_t)(c->end - c->at) < size) {
-		c->failed = true;
-		c->at = c->end;
-		return 0;
-	}
-	memcpy(&value, c->at, size);
-	c->at += size;
-	return value;
-}
-
 uint64_t cfi_read_uleb128(struct cfi_cursor *c)
 {
 	uint64_t value = 0;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <linux/types.h>
 
@@ -82,7 +83,21 @@ struct cfi_cursor {
 	bool failed;
 };
 
-uint64_t cfi_read_fixed(struct cfi_cursor *c, unsigned size);
+/* Inline, since a library has a million values, and a copy of as many bytes as a parameter says is a call. */
+static inline uint64_t cfi_read_fixed(struct cfi_cursor *c, unsigned size)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->failed = true;
+		c->at = c->end;
+		return 0;
+	}
+	memcpy(&value, c->at, size);
+	c->at += size;
+	return value;
+}
+
 uint64_t cfi_read_uleb128(struct cfi_cursor *c);
 int64_t cfi_read_sleb128(struct cfi_cursor *c);
 /* A block: its size, then its bytes. */

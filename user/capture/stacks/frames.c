@@ -7,6 +7,7 @@
 #include "capture/stacks/internal.h"
 
 #include "capture/stacks/python.h"
+#include "capture/stacks/unwind.h"
 
 #include <stddef.h>
 
@@ -194,6 +195,19 @@ static const struct callstack *push_mixed_frames(struct capture *c, struct stack
 	return pushed;
 }
 
+/*
+ * The stack may have ended at a file whose table is not there yet. A program has libraries with a million rows that it hardly
+ * runs, so those that stacks lack come first.
+ */
+static void hurry_last_table(struct stacks *s, const struct stack_process *p,
+			     const struct program_stack *stack)
+{
+	const struct code *code = find_code(p, stack_address(stack, stack->n - 1));
+
+	if (code && code->file)
+		unwind_hurry(s->unwind, code->file);
+}
+
 const struct callstack *stacks_push(struct capture *c, uint32_t pid,
 				    const struct program_stack *stack)
 {
@@ -203,6 +217,8 @@ const struct callstack *stacks_push(struct capture *c, uint32_t pid,
 
 	if (p)
 		p->at_ns = stack->at_ns;
+	if (p && n && !stack->is_whole && c->stacks->unwind)
+		hurry_last_table(c->stacks, p, stack);
 	if (p && p->python && stack->n_python)
 		return push_mixed_frames(c, p, stack);
 	while (p && n--)

@@ -182,6 +182,17 @@ static uint64_t first_code(const struct elf_file *elf)
 	return low == UINT64_MAX ? 0 : low & ~((1ull << UNWIND_PAGE_BITS) - 1);
 }
 
+static uint64_t code_size(const struct elf_file *elf)
+{
+	uint64_t size = 0;
+
+	for (unsigned i = 0; elf && i < elf->n_segments; i++) {
+		if (elf->segments[i].flags & PF_X)
+			size += elf->segments[i].filesz;
+	}
+	return size;
+}
+
 struct unwind_file *unwind_file_get(struct unwind *u, const struct file *file)
 {
 	struct unwind_file *f;
@@ -193,23 +204,42 @@ struct unwind_file *unwind_file_get(struct unwind *u, const struct file *file)
 	if (!f)
 		return NULL;
 	f->file = file;
+	f->size = file ? code_size(file->elf) : 0;
 	f->base = file ? first_code(file->elf) : 0;
 	f->state = !file || file->elf ? UNWIND_TABLE_PENDING : UNWIND_TABLE_NONE;
 	HASH_ADD_PTR(u->files, file, f);
 	return f;
 }
 
+/* The smallest first: most are read in a millisecond, and stacks show meanwhile which of the others they lack. */
 void unwind_file_request(struct unwind *u, struct unwind_file *file)
 {
+	struct unwind_file **at = &u->first;
+
 	if (file->is_queued || file->state != UNWIND_TABLE_PENDING)
 		return;
 	file->is_queued = true;
-	if (u->first)
-		u->last->next = file;
-	else
-		u->first = file;
-	u->last = file;
+	while (*at && (*at)->size <= file->size)
+		at = &(*at)->next;
+	file->next = *at;
+	*at = file;
 	request_next(u);
+}
+
+void unwind_hurry(struct unwind *u, const struct file *file)
+{
+	struct unwind_file *f, **at = &u->first;
+
+	HASH_FIND_PTR(u->files, &file, f);
+	if (!f || f->state != UNWIND_TABLE_PENDING || f == u->reading)
+		return;
+	while (*at && *at != f)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = f->next;
+	f->next = u->first;
+	u->first = f;
 }
 
 void unwind_expect(struct unwind *u, const struct file *file)

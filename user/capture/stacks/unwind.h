@@ -36,6 +36,8 @@ int unwind_begin(struct unwind *u);
 void unwind_receive(struct unwind *u, uint64_t until_ns);
 /* Asks for the table of a file before a process has mapped it. */
 void unwind_expect(struct unwind *u, const struct file *file);
+/* A stack ended in the file because its table is not there: it is the next one to be read. */
+void unwind_hurry(struct unwind *u, const struct file *file);
 /* Waits until all tables are there, at most until `until_ns`. */
 void unwind_wait(struct unwind *u, uint64_t until_ns);
 

@@ -17,6 +17,7 @@ enum {
 struct unwind_file {
 	const struct file *file; /* the key; NULL: the vdso */
 	enum unwind_table state;
+	uint64_t size; /* of its code, so that a table is about as large */
 	uint64_t base; /* the file's address at which its first page begins */
 	uint32_t first_page, n_pages;
 	bool is_queued;
@@ -52,7 +53,7 @@ struct unwind {
 
 	struct unwind_tables *tables; /* NULL: no process reads files */
 	struct unwind_file *files;
-	struct unwind_file *first, *last; /* queue of files to be read */
+	struct unwind_file *first; /* queue of files to be read */
 	struct unwind_file *reading;
 	int vdso_fd;
 

@@ -50,6 +50,35 @@ static void add(struct bench *b, const char *row, const struct sample *s)
 			    100 * s->stacks_lost / (samples + s->stacks_lost));
 }
 
+/*
+ * How much of a program's time has stacks without the end that tables would show, because they are still read: clang has
+ * two libraries with a million rows each.
+ */
+static void measure_tables(struct bench *b)
+{
+	static const char command[] =
+		"trap 'rm -f \"$0\" \"$0.pftrace\"' EXIT\n"
+		"build/proftrace record -q --sample 997 -e none --summary-json \"$0\" -o "
+		"\"$0.pftrace\" -- "
+		"clang -D_GNU_SOURCE -O2 -w -Iuser -Iinclude -Ibuild/gen -I. -S -o - "
+		"user/formats/perfetto/writer.c >/dev/null &&\n"
+		"sed -n 's/.*\"stacks_pending\": \\([0-9]*\\).*/pending \\1/p' \"$0\"";
+	char path[512];
+	const char *const argv[] = { "sh", "-c", command, path, NULL };
+	struct subject s;
+	unsigned pending;
+
+	snprintf(path, sizeof(path), "%s/tables.summary", b->directory);
+	if (subject_start(&s, argv, SUBJECT_MUTE, false))
+		return;
+	if (!subject_answer(&s) && sscanf(s.line, "pending %u", &pending) == 1)
+		results_add(&b->results, SECTION_SAMPLES, "clang, until its tables are read", "ms",
+			    "ms", pending / 0.997);
+	else
+		results_note(&b->results, SECTION_SAMPLES, "clang cannot be recorded");
+	subject_end(&s, NULL);
+}
+
 int measure_samples(struct bench *b)
 {
 	const struct load load = { .loop = "stack", .off = ROUNDS, .off_runs = RUNS };
@@ -68,6 +97,7 @@ int measure_samples(struct bench *b)
 		else if (!error)
 			add(b, peers[i].row, &s);
 	}
+	measure_tables(b);
 	results_note(&b->results, SECTION_SAMPLES,
 		     "uftrace and LTTng-UST are left out: they take no samples");
 	return 0;

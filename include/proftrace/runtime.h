@@ -72,7 +72,7 @@ enum {
 	PROFTRACE_ON_ACTIVE_AND_SAVE = 4
 };
 
-/* 2: the version of this interface. Functions that come later raise it. */
+/* 3: the version of this interface. Functions that come later raise it. */
 unsigned proftrace_version(void);
 
 /* Objects, each made at the first call with these arguments; the same one afterwards. Never NULL. */

@@ -34,8 +34,8 @@ static const struct itt_row rows[] = { ITT_FUNCTIONS(ITT_ROW){ NULL, NULL, NULL 
 	X(model_task_end) X(model_lock_acquire) X(model_lock_release) \
 	X(heap_allocate_begin) X(heap_allocate_end) X(heap_free_begin) X(heap_free_end) \
 	X(heap_reallocate_begin) X(heap_reallocate_end) X(heap_internal_access_begin) \
-	X(heap_internal_access_end) X(counter_set_value_ex) X(stack_callee_enter) \
-	X(stack_callee_leave) X(formatted_metadata_add) \
+	X(heap_internal_access_end) X(stack_callee_enter) X(stack_callee_leave) \
+	X(formatted_metadata_add) \
 	X(formatted_metadata_add_overlapped) X(thread_ignore) X(mark_off) X(mark_global) \
 	X(mark_global_off) X(detach) X(stack_caller_destroy) X(heap_record) \
 	X(heap_reset_detection) X(heap_record_memory_growth_begin) \

@@ -164,6 +164,9 @@ bool itt_clock_convert(const struct itt_clock *clock, uint64_t *time);
 /* Whether a slice can have these times. If not, it is counted. */
 bool itt_times_are_possible(uint64_t begin, uint64_t end);
 
+/* itt_timed.c: the track of what comes with its times: that of the domain, or the one that the thread has set. */
+const prof_track_t *itt_track_of(const prof_runtime_domain_t *domain);
+
 /* itt_relations.c: a task with an id begins; arrows may begin and end there. */
 SELDOM void itt_relate_begun(const prof_runtime_domain_t *domain, const struct itt_id *id);
 bool itt_relations_any(void);
@@ -277,6 +280,8 @@ typedef const struct itt_string *itt_string_t;
 	X(void, counter_dec_delta, (void *counter, unsigned long long by))                        \
 	X(void, counter_set_value, (void *counter, void *value))                                  \
 	X(void, counter_set_value_v3, (void *counter, void *value))                               \
+	X(void, counter_set_value_ex,                                                             \
+	  (void *counter, struct itt_clock *clock, unsigned long long time, void *value))         \
 	X(void, counter_inc_v3, (itt_domain_t domain, itt_string_t name))                         \
 	X(void, counter_inc_delta_v3,                                                             \
 	  (itt_domain_t domain, itt_string_t name, unsigned long long by))                        \

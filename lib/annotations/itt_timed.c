@@ -6,8 +6,7 @@
  */
 #include "itt.h"
 
-/* The track of the domain, or that which the thread has set. */
-static const prof_track_t *itt_track_of(const prof_runtime_domain_t *domain)
+const prof_track_t *itt_track_of(const prof_runtime_domain_t *domain)
 {
 	const uint64_t key = map_key_of(MAP_ITT_DOMAIN_TRACK, domain);
 	const prof_track_t *track = thread.itt_track;

@@ -146,16 +146,18 @@ static struct itt_counter *itt_counter_find(const void *handle)
 	return counter;
 }
 
-static void itt_counter_set(void *handle, const void *value)
+/* NULL: there is no such counter, or no value. */
+static const struct itt_counter *itt_counter_set(void *handle, const void *value)
 {
 	struct itt_counter *const counter = itt_counter_find(handle);
 	prof_arg_t arg;
 
 	if (!counter || !itt_value_read(counter->type, value, "", &arg))
-		return;
+		return NULL;
 	__atomic_store_n(&counter->bits, arg.bits, __ATOMIC_RELAXED);
 	if (is_recorded())
 		prof_counter_arg(counter->domain, counter->name, arg);
+	return counter;
 }
 
 /* Adds to a counter of integers, by whose type the sum is cut. */
@@ -186,6 +188,22 @@ void itt_counter_set_value_v3(void *counter, void *value)
 {
 	ITT_CHAIN(counter_set_value_v3, counter, value);
 	itt_counter_set(counter, value);
+}
+
+/* The counter has the value from now on, for what is added later; an instant says when it was. */
+void itt_counter_set_value_ex(void *handle, struct itt_clock *clock, unsigned long long time,
+			      void *value)
+{
+	const struct itt_counter *counter;
+	uint64_t at = time;
+	prof_arg_t arg;
+
+	ITT_CHAIN(counter_set_value_ex, handle, clock, time, value);
+	counter = itt_counter_set(handle, value);
+	if (counter && is_recorded() && itt_value_read(counter->type, value, "value", &arg) &&
+	    itt_clock_convert(clock, &at) && itt_times_are_possible(at, at))
+		prof_instant_at_args(counter->domain, itt_track_of(counter->domain), counter->name,
+				     at, &arg, 1);
 }
 
 void itt_counter_inc(void *counter)

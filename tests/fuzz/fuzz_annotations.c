@@ -245,6 +245,8 @@ static void itt_call(struct input *in, unsigned what)
 	case 4:
 		memory = input_memory(in, 8);
 		itt_counter_set_value((void *)(uintptr_t)input_number(in, 8), memory);
+		itt_counter_set_value_ex((void *)(uintptr_t)input_number(in, 8), NULL,
+					 input_number(in, 8), memory);
 		itt_counter_inc_v3(&domain, &string);
 		free(memory);
 		break;

@@ -83,19 +83,21 @@ for mode in $(batch_modes); do
 	end_service "$mode: times of a device"
 	equal "$mode: times of a device: the account adds up" "$(field "$tmp/s" adds_up)" true
 	sed -n 's/^timed //p' "$tmp/out" | sort >"$tmp/wanted"
-	equal "$mode: times of a device: there are some" "$(wc -l <"$tmp/wanted")" 6
+	equal "$mode: times of a device: there are some" "$(wc -l <"$tmp/wanted")" 7
 	for kind in json pftrace; do
 		"$canon" "$tmp/t.$kind" >"$tmp/canon"
-		sed -nE 's/^[0-9]+ 0 (SLICE|INSTANT)_AT ([0-9]+) (outer|inner|late|moment|\(function\)) itt.domain /\3 \2 /p' "$tmp/canon" |
+		sed -nE 's/^[0-9]+ 0 (SLICE|INSTANT)_AT ([0-9]+) (outer|inner|late|moment|whole|\(function\)) itt.domain /\3 \2 /p' "$tmp/canon" |
 			sed -E 's/until=([0-9]+) /\1 /' | sort >"$tmp/got"
 		# The clock was read a moment beside ours, on a busy machine.
 		equal "$mode, $kind: times of a device: each is where it was" "$(paste -d' ' "$tmp/wanted" "$tmp/got" | awk '
 			function near(a, b) { return a - b <= 1000000 && b - a <= 1000000 }
 			$1 == $5 && near($2, $6) && near($3, $7) && $7 - $6 >= $3 - $2 - 1 && $7 - $6 <= $3 - $2 + 1 && index($0, "on=\"" $4 "\"") { n++ }
-			END { print n + 0, NR }')" "6 6"
+			END { print n + 0, NR }')" "7 7"
 		equal "$mode, $kind: times of a device: ids and functions" "$(grep -c ' outer itt.domain .*id=n:11 parent=n:10$' "$tmp/canon") $(
 			grep -c ' (function) itt.domain .*function=s:"0x1234"$' "$tmp/canon") $(
 			grep -c ' moment itt.domain .*id=n:11$' "$tmp/canon")" "1 1 1"
+		equal "$mode, $kind: a counter's value with its time" "$(grep -c ' INSTANT_AT [0-9]* whole itt.domain .*value=n:4096$' "$tmp/canon") $(
+			series "$tmp/t.$kind" whole)" "1 n:4096"
 		equal "$mode, $kind: relations" "$(sed -nE 's/.* INSTANT [0-9]+ (is .*|key) itt.domain (.*)/\1 \2/p' "$tmp/canon" | sort | tr '\n' ';')" \
 			"is dependent on tail=n:21;is parent of tail=n:22;is predecessor to head=n:21 tail=n:22;is related to head=n:21 tail=n:22;key id=n:21;"
 		# From the parent to its child, and from the task to the one that depends on it; the last task's arrow has no end.

@@ -118,7 +118,8 @@ static void (*metadata_str_add)(const domain_t *, id_t_, handle_t *, const char 
 static void *(*counter_create)(const char *, const char *),
 	*(*counter_create_typed)(const char *, const char *, int);
 static void (*counter_inc)(void *), (*counter_dec_delta)(void *, unsigned long long),
-	(*counter_set)(void *, void *);
+	(*counter_set)(void *, void *),
+	(*counter_set_ex)(void *, clock_domain_t *, unsigned long long, void *);
 static void (*counter_inc_delta_v3)(const domain_t *, handle_t *, unsigned long long);
 static clock_domain_t *(*clock_domain_create)(void (*)(clock_info_t *, void *), void *);
 static void (*clock_domain_reset)(void);
@@ -175,6 +176,7 @@ static api_info_t api[] = { API(domain_create, domain_create),
 			    API(counter_inc, counter_inc),
 			    API(counter_dec_delta, counter_dec_delta),
 			    API(counter_set_value, counter_set),
+			    API(counter_set_value_ex, counter_set_ex),
 			    API(counter_inc_delta_v3, counter_inc_delta_v3),
 			    API(clock_domain_create, clock_domain_create),
 			    API(clock_domain_reset, clock_domain_reset),
@@ -318,6 +320,7 @@ static void bad(void)
 		counter_inc((void *)0x30);
 		counter_inc(part);
 		counter_set(whole, NULL);
+		counter_set_ex(whole, NULL, 5, NULL);
 		event_start(-5);
 		event_end(4000);
 		task_end_ex(domain, NULL, 5);
@@ -370,6 +373,7 @@ static void timed(void)
 {
 	const id_t_ id = { 11, 0, 0 }, other = { 12, 0, 0 }, parent = { 10, 0, 0 };
 	const uint64_t t = now() / 100 * 100 - 20000;
+	uint64_t value = 4096;
 	unsigned i;
 
 	task_begin_ex(domain, device, device_time(t), id, parent, outer);
@@ -392,6 +396,8 @@ static void timed(void)
 	}
 	marker_ex(domain, device, device_time(t + 700), id, moment, 1);
 	print_timed("moment", t + 700, t + 700, "outer/added");
+	counter_set_ex(whole, device, device_time(t + 800), &value);
+	print_timed("whole", t + 800, t + 800, "outer/added");
 	set_track(NULL);
 }
 

@@ -4,7 +4,7 @@
 # Makefile.
 #
 #	BENCH_QUICK=1		two minutes instead of ten
-#	BENCH_ONLY=peers	only one part: program, annotations, growth, or one of those in bench.c
+#	BENCH_ONLY=peers	only one part: program, annotations, python, rust, growth, or one of those in bench.c
 #	BENCH_PEERS=install	installs the tools that it is compared to where Debian has them
 
 BENCH := $B/bench

@@ -159,6 +159,16 @@ static const struct {
 	{ "foreign", measure_foreign, 3, 1 },	{ "samples", measure_samples, 5, 1 },
 };
 
+static bool is_part(const char *name)
+{
+	for (size_t i = 0; i < COUNT(parts); i++) {
+		if (!strcmp(parts[i].name, name))
+			return true;
+	}
+	fprintf(stderr, "bench: no part is called '%s'; tools/bench/README.md lists them\n", name);
+	return false;
+}
+
 /* A repetition that fails is named beside the results; a part without any is a failure. */
 static int measure(struct bench *b)
 {
@@ -224,6 +234,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench [--quick] DIRECTORY [PART]\n");
 		return 2;
 	}
+	if (argc == 3 && !is_part(argv[2]))
+		return 2;
 	strcpy(b.directory, argv[1]);
 	b.only = argv[2];
 	signal(SIGPIPE, SIG_IGN);

@@ -42,9 +42,17 @@ for i in 1 2 3; do
 		"$(field "$tmp/s$i" lost_total)" "$(field "$tmp/s$i" cut)"
 	equal "attach $i: no gap in any thread" "$(no_gaps "$tmp/a$i.pftrace")" 0
 	check_agree "attach $i" "$tmp/a$i"
+	check "attach $i: it waits until it is detached" test "$(field "$tmp/s$i" detach_requests)" -ge 1
 	check_nothing_left "attach $i"
 done
 end_storm "attach"
+
+"$proftrace" -q -o "$tmp/command" --summary-json "$tmp/s" -- "$programs/storm" 2 0 >"$tmp/storm.out" </dev/null
+equal "a command: exit status" $? 0
+equal "a command: the account adds up" "$(field "$tmp/s" adds_up)" true
+check_agree "a command" "$tmp/command"
+equal "a command: detaching is left to the broker" "$(field "$tmp/s" detach_requests)" 0
+check_nothing_left "a command"
 
 # SIGINT ends a recording in order.
 start_storm 1

@@ -279,6 +279,6 @@ int main(int argc, char **argv)
 				 argc > 5 ? (unsigned)atoi(argv[5]) : 0);
 	else if (!strcmp(what, "memory"))
 		look_at_memory(argv[2]);
-	broker_stop(broker);
+	broker_stop(broker, true);
 	return 0;
 }

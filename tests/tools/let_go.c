@@ -296,7 +296,7 @@ static void try(unsigned i, char **argv)
 	if (order->place != NOWHERE || order->times)
 		printf("%s: it has not been there\n", orders[i].name);
 	fflush(stdout);
-	broker_stop(b);
+	broker_stop(b, true);
 	close(alternating);
 	waitpid(pid, NULL, 0);
 }

@@ -439,7 +439,7 @@ int main(int argc, char **argv)
 		end(pids[3], ends[3]);
 	}
 	write_to_memory(pids[2], ends[2]);
-	broker_stop(h.broker);
+	broker_stop(h.broker, true);
 	printf("through\n");
 	return 0;
 }

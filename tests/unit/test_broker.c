@@ -116,7 +116,7 @@ static void refused_without_functions(void **state)
 	assert_int_equal(ask(b, BROKER_FUNCTIONS, fd), -EINVAL);
 	assert_int_equal(ask(b, UINT32_MAX, fd), -EINVAL);
 	assert_int_equal(prove(b, fd), -EINVAL);
-	broker_stop(b);
+	broker_stop(b, true);
 	close(fd);
 }
 
@@ -137,7 +137,7 @@ static void granted_with_functions(void **state)
 	assert_int_equal(ask_at(b, BROKER_FUNCTIONS, fd, FUNCTION + 1), -EBADMSG);
 	assert_int_equal(ask(b, BROKER_FUNCTIONS, fd), -EBADMSG);
 	assert_int_equal(ask_at(b, BROKER_USDT, fd, FUNCTION), -EINVAL);
-	broker_stop(b);
+	broker_stop(b, true);
 	close(fd);
 }
 
@@ -175,7 +175,7 @@ static void given_up(void **state)
 	assert_int_equal(broker_fd(b), -1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
-	broker_stop(b);
+	broker_stop(b, true);
 }
 
 static int trace(struct broker *b, pid_t pid)
@@ -202,7 +202,7 @@ static void paused(void **state)
 	assert_int_equal(broker_pause(b, getpid(), TRACED_MARKS, &f), -EINVAL);
 	assert_int_equal(broker_pause(b, getpid(), TRACED_STOPPED, &f), -EINVAL);
 	assert_int_equal(broker_pause(b, 1, TRACED_PAUSED, &f), -ESRCH);
-	broker_stop(b);
+	broker_stop(b, true);
 }
 
 static pid_t start_sleeper(void)
@@ -275,7 +275,7 @@ static void numbers_used_again(void **state)
 	end(asked);
 	other = b ? use_again(asked) : 0;
 	if (!other) {
-		broker_stop(b);
+		broker_stop(b, true);
 		skip();
 	}
 	assert_int_equal(broker_open(b, BROKER_MAPS, &target, 0, 0, &f), -ESRCH);
@@ -283,7 +283,7 @@ static void numbers_used_again(void **state)
 	assert_int_equal(broker_open(b, BROKER_MEMORY, &target, 0, 0, &f), -ESRCH);
 	/* It has the socket, too. */
 	end(other);
-	broker_stop(b);
+	broker_stop(b, true);
 }
 
 /* Where a thread is held; the process does not run the file. */
@@ -321,7 +321,7 @@ static void not_without_end(void **state)
 		assert_int_equal(hold_linker(b, getppid(), other, 1, 0, &link), -EPERM);
 		assert_int_equal(hold_linker(b, 0, other, 1, 0, &link), -EPERM);
 	}
-	broker_stop(b);
+	broker_stop(b, true);
 	close(fd);
 	close(other);
 	if (!b)
@@ -341,7 +341,7 @@ static void not_the_broker(void **state)
 		assert_int_equal(trace(b, getppid()), -EPERM);
 	}
 	end(child);
-	broker_stop(b);
+	broker_stop(b, true);
 	if (!b)
 		skip();
 }

@@ -216,7 +216,8 @@ void capture_free(struct capture *c)
 		return;
 	if (c->shared)
 		c->shared->recording = 0;
-	files_detach(c);
+	if (!c->leaves_detaching)
+		files_detach(c);
 	for (unsigned i = 0; i < c->loaded.n_links; i++)
 		close(c->loaded.links[i]);
 	rings_close(c->rings);
@@ -236,7 +237,7 @@ void capture_free(struct capture *c)
 		close(c->loaded.usdt_specs_fd);
 	for (unsigned i = 0; c->loaded.has_unwind && i < BROKER_UNWIND_MAPS; i++)
 		close(c->loaded.unwind[i]);
-	broker_stop(c->broker);
+	broker_stop(c->broker, !c->leaves_detaching);
 	markers_free(c);
 	probes_close(c);
 	selection_free(c);

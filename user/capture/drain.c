@@ -103,6 +103,18 @@ static void stop_batches(struct capture *c)
 		batches_find_exited(c->batches);
 }
 
+/*
+ * Whether a program of ours may still be writing a record. That a process ends is written by its last thread, after
+ * its marks; of what runs in other threads (--sched) or in interrupts that cannot be said.
+ */
+static bool may_be_writing(const struct capture *c)
+{
+	const struct capture_options *o = &c->options;
+
+	return c->processes || o->targets || account_sum(c, ACCOUNT_KERNEL_FULL) || o->sched ||
+	       o->syscalls || o->sample_hz || o->offcpu_ns || o->counter_interval_ns;
+}
+
 int capture_stop(struct capture *c)
 {
 	int n;
@@ -112,8 +124,11 @@ int capture_stop(struct capture *c)
 		stop_batches(c);
 	c->shared->recording = 0;
 	n = drain_all(c);
-	/* Detaching waits for programs that are still running, so nothing is missing afterwards. */
-	files_detach(c);
+	/* Detaching waits for programs that are still running, so nothing is missing afterwards. It takes 50 ms. */
+	if (!capture_can_wait(c) || may_be_writing(c))
+		files_detach(c);
+	else
+		c->leaves_detaching = true;
 	rings_end(c->rings);
 	if (n >= 0)
 		n = drain_all(c);

@@ -196,6 +196,7 @@ struct capture {
 	bool waits;	/* under a schedule: the domains' sites are detached */
 	bool stopping;	/* new mappings no longer matter */
 	bool stopped;
+	bool leaves_detaching; /* to the broker, and does not wait for it */
 	uint64_t attach_ns;
 
 	/* Reading records */

@@ -134,7 +134,7 @@ static bool check_recording(struct broker_loaded *loaded)
 		failure_print(&f, stdout);
 		return false;
 	}
-	broker_stop(broker);
+	broker_stop(broker, true);
 	check_print("recording", true, "the BPF programs load and follow forks, execs and exits");
 	return true;
 }
@@ -159,7 +159,7 @@ static bool check_config_loads(const struct broker_config *config, struct broker
 
 	if (broker_start(config, &broker, ret_loaded, f))
 		return false;
-	broker_stop(broker);
+	broker_stop(broker, true);
 	check_unload(ret_loaded);
 	return true;
 }

@@ -127,7 +127,11 @@ struct broker_loaded {
 /* Starts the broker, which loads the programs. Call it before any untrusted data is read. */
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f);
-void broker_stop(struct broker *broker);
+/*
+ * Ends it. `awaits` false: it may detach what is still attached after this process has ended, which takes some grace
+ * periods of RCU.
+ */
+void broker_stop(struct broker *broker, bool awaits);
 /*
  * `wants_end` returns how often the user has asked the recorder to end. It is called while the
  * recorder waits for the broker; the higher the number, the shorter it waits.

@@ -202,19 +202,19 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 	if (!error && b->process < 0)
 		error = -errno;
 	if (error) {
-		broker_stop(b);
+		broker_stop(b, true);
 		return failure_set(f, error, "cannot start the broker", "", NULL);
 	}
 	error = receive_loaded(b, ret_loaded, f);
 	if (error) {
-		broker_stop(b);
+		broker_stop(b, true);
 		return error;
 	}
 	*ret_broker = b;
 	return 0;
 }
 
-void broker_stop(struct broker *b)
+void broker_stop(struct broker *b, bool awaits)
 {
 	if (!b)
 		return;
@@ -223,7 +223,7 @@ void broker_stop(struct broker *b)
 	/*
 	 * If the broker has not exited yet, init reaps it, because the recorder is about to exit.
 	 */
-	if (b->pid > 0 && b->process >= 0 && !b->given_up)
+	if (b->pid > 0 && b->process >= 0 && !b->given_up && awaits)
 		await(b, b->process, SLOW_S);
 	if (b->pid > 0)
 		waitpid(b->pid, NULL, b->process >= 0 ? WNOHANG : 0);

@@ -109,12 +109,14 @@ check "check" "$proftrace" check
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 	mkdir theirs && chown nobody theirs
 	cp "$programs/executes" marked # the build may lie where that user cannot look
-	(cd theirs && SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody) "$proftrace" -q -o mine -- \
-		sh -c "id -u > uid; exec ../marked 1")
-	equal "under sudo: the command runs as the user" "$(cat theirs/uid)" "$(id -u nobody)"
-	equal "under sudo: the files are the user's" \
-		"$(stat -c %U theirs/mine.json theirs/mine.pftrace | sort -u)" nobody
-	check "under sudo: it was recorded" grep -q generation theirs/mine.json
+	for invoked in "SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody)" "PKEXEC_UID=$(id -u nobody)" DOAS_USER=nobody; do
+		by=${invoked%%_*}
+		(cd theirs && rm -f * && env $invoked "$proftrace" -q -o mine -- sh -c "id -u > uid; exec ../marked 1")
+		equal "$by: the command runs as the user" "$(cat theirs/uid)" "$(id -u nobody)"
+		equal "$by: the files are the user's" \
+			"$(stat -c %U theirs/mine.json theirs/mine.pftrace | sort -u)" nobody
+		check "$by: it was recorded" grep -q generation theirs/mine.json
+	done
 else
 	skip "under sudo" "not root, or no user nobody"
 fi

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SUDO_UID is only believed if root calls: whoever is root can become any user anyway. All three user ids are set, so
- * that none of them can be used to get back.
+ * What sudo, pkexec and doas say of their caller is only believed if root calls: whoever is root can become any user
+ * anyway. All three user ids are set, so that none of them can be used to get back.
  */
 #include "privilege/invoker.h"
 
@@ -38,13 +38,29 @@ static bool invoker_parse_id(const char *text, unsigned *ret_id)
 	return true;
 }
 
+/* doas has only the name. Root has called none of them, or has not been called by another user. */
+static bool invoker_find(unsigned *ret_uid)
+{
+	const char *name = getenv("DOAS_USER");
+	const struct passwd *user;
+
+	if (getuid() != 0)
+		return false;
+	if (invoker_parse_id(getenv("SUDO_UID"), ret_uid) ||
+	    invoker_parse_id(getenv("PKEXEC_UID"), ret_uid))
+		return true;
+	user = name ? getpwnam(name) : NULL;
+	if (!user || !user->pw_uid)
+		return false;
+	*ret_uid = user->pw_uid;
+	return true;
+}
+
 uid_t invoker_uid(void)
 {
 	unsigned uid;
 
-	if (getuid() == 0 && invoker_parse_id(getenv("SUDO_UID"), &uid))
-		return uid;
-	return getuid();
+	return invoker_find(&uid) ? uid : getuid();
 }
 
 int invoker_become(struct failure *f)
@@ -60,10 +76,10 @@ int invoker_become(struct failure *f)
 			error = -errno;
 		if (!error && getuid() != 0)
 			error = privileges_keep(NULL, 0, false);
-	} else if (invoker_parse_id(getenv("SUDO_UID"), &uid)) {
+	} else if (invoker_find(&uid)) {
 		user = getpwuid(uid);
 		gid = user ? user->pw_gid : uid;
-		if (getenv("SUDO_GID"))
+		if (getenv("SUDO_UID") && getenv("SUDO_GID"))
 			invoker_parse_id(getenv("SUDO_GID"), &gid);
 		if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
 			error = -errno;

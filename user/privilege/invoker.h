@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The user who called proftrace, perhaps by sudo. The recorder becomes this user once the broker
+ * The user who called proftrace, perhaps by sudo, pkexec or doas. The recorder becomes this user once the broker
  * has the privileges.
  */
 #ifndef PROFTRACE_PRIVILEGE_INVOKER_H
@@ -12,8 +12,8 @@
 #include "base/failure.h"
 
 /*
- * Gives up all privileges: under sudo becomes the user of SUDO_UID, and drops the capabilities of
- * the program file. Root without sudo stays root. Sets HOME, USER and LOGNAME to those of the user.
+ * Gives up all privileges: under sudo, pkexec or doas becomes the user who called it, and drops the
+ * capabilities of the program file. Root without them stays root. Sets HOME, USER and LOGNAME to those of the user.
  * Returns 0 or negative errno.
  */
 int invoker_become(struct failure *f);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "privilege/invoker.h"
+
 /* Parses a uid in its only valid spelling, so that no user has several directories. */
 static bool read_uid(const char *text, uid_t *ret_uid)
 {
@@ -23,12 +25,7 @@ static bool read_uid(const char *text, uid_t *ret_uid)
 
 static bool recorder_user_is_ours(uid_t uid)
 {
-	const char *sudo = getenv("SUDO_UID");
-	uid_t invoker;
-
-	if (uid == 0 || uid == geteuid())
-		return true;
-	return geteuid() == 0 && sudo && read_uid(sudo, &invoker) && uid == invoker;
+	return uid == 0 || uid == geteuid() || uid == invoker_uid();
 }
 
 bool recorder_is_ours(const struct recorder *recorder)
@@ -145,12 +142,9 @@ static void find_recorders_of(struct recorders *rs, uid_t uid, unsigned first, u
 
 void recorders_of_ours(struct recorders *rs)
 {
-	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
-	uid_t invoker;
-
 	find_recorders_of(rs, geteuid(), 0, CONTROL_CALLS);
-	if (sudo && read_uid(sudo, &invoker) && invoker)
-		find_recorders_of(rs, invoker, 0, CONTROL_CALLS);
+	if (invoker_uid() != geteuid())
+		find_recorders_of(rs, invoker_uid(), 0, CONTROL_CALLS);
 }
 
 /* XDG_RUNTIME_DIR is that of the caller, so it is not used for other users. */

@@ -9,6 +9,7 @@ try() { # KIND
 	mkdir "$tmp/$1" && timeout -k 5 30 "$tool" "$1" "$tmp/$1" >"$tmp/said" 2>&1
 	equal "$1: all was tried" "$(tail -1 "$tmp/said")" through
 }
+landlock=yes
 try none
 # Where the kernel lets nobody type into a terminal (legacy_tiocsti), it is one less.
 check "without a filter, what is tried works" test "$(grep -c '^got' "$tmp/said")" -ge 7
@@ -17,12 +18,15 @@ for kind in sender:1 downloader:2 exporter:0 parser:0 recorder:0; do
 	try "$kind"
 	if grep -q '^no Landlock' "$tmp/said"; then
 		skip "$kind: memory and files of others" "this kernel has no Landlock"
+		landlock=no
 	fi
 	never_else "$kind: nothing was got" "$(grep -E '^(got|cannot)' "$tmp/said")" ""
 	equal "$kind: what it needs works" "$(grep -c '^permitted' "$tmp/said")" "$permitted"
 done
 
 need_tracing
+equal "check says whether the kernel has Landlock" \
+	"$("$proftrace" check | sed -n 's/^Landlock *\([a-z]*\) .*/\1/p')" $landlock
 # Nor do these processes hold the terminal, or the trace that is written to standard output.
 mkfifo "$tmp/in"
 "$proftrace" -q -o - --metrics $((20000 + $$ % 12000)) --otlp http://127.0.0.1:9 -- cat "$tmp/in" >"$tmp/out" 2>"$tmp/err" &

@@ -17,8 +17,9 @@
 #include "privilege/loader/pid_filter.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
-#include "privilege/confine.h"
 #include "counters/counters.h"
+#include "privilege/confine.h"
+#include "privilege/landlock.h"
 #include "privilege/privileges.h"
 
 static const char doc[] =
@@ -273,6 +274,20 @@ static void check_hardware_counters(void)
 	check_counter_limits();
 }
 
+static void check_confinement(void)
+{
+	bool confined = confine_available(), landlock = landlock_available();
+
+	check_print("system call filters", confined,
+		    confined ? "recorder and broker are confined to the system calls that they need"
+			     : "no seccomp: recorder and broker are not confined");
+	check_print("Landlock", landlock,
+		    landlock ? "what talks to servers (--otlp, --debuginfod) cannot open other "
+			       "processes' memory"
+			     : "missing (Linux 5.13, lsm=landlock): what talks to servers (--otlp, "
+			       "--debuginfod) is not kept from other processes of the user");
+}
+
 static const struct argp argp = { NULL, check_parse_option, NULL, doc, NULL, NULL, NULL };
 const struct usage usage_check = { .argp = &argp };
 
@@ -280,7 +295,7 @@ int cmd_check(int argc, char **argv)
 {
 	struct broker_loaded loaded = { 0 };
 	struct failure f = { 0 };
-	bool can, confined = confine_available();
+	bool can;
 	struct utsname u;
 
 	usage_parse(&usage_check, argc, argv, NULL);
@@ -313,9 +328,7 @@ int cmd_check(int argc, char **argv)
 				      "later may be missed");
 	check_optional_programs();
 	check_kernel_stacks();
-	check_print("system call filters", confined,
-		    confined ? "recorder and broker are confined to the system calls that they need"
-			     : "no seccomp: recorder and broker are not confined");
+	check_confinement();
 	check_hardware_counters();
 	print_visible(stdout, "%-28s %s\n", "probe sites",
 		      optimised_nop_text(kernel_optimised_nop()));

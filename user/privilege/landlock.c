@@ -55,9 +55,19 @@ static uint64_t rights_of(long version)
 	return rights;
 }
 
+static long landlock_version(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
+}
+
+bool landlock_available(void)
+{
+	return landlock_version() > 0;
+}
+
 int landlock_writes(const char *beneath)
 {
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, ASK_VERSION);
+	long version = landlock_version();
 	struct ruleset ruleset = { .files = rights_of(version),
 				   .scoped = version >= 6 ? SCOPES : 0 };
 	struct path_rule rule = { .rights = ruleset.files & ~(uint64_t)RIGHT_EXECUTE };

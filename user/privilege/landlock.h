@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Limits to the files that a process can open, and to the other processes that it can reach. */
 #ifndef PROFTRACE_PRIVILEGE_LANDLOCK_H
 #define PROFTRACE_PRIVILEGE_LANDLOCK_H
+
+#include <stdbool.h>
+
+bool landlock_available(void);
 
 /*
  * From now on the process can write, make and remove files in this directory alone (NULL: nowhere), execute nothing, and

@@ -19,6 +19,19 @@ equal "bad input: nobody records" "$? $(tail -1 "$tmp/out")" "0 all is well"
 equal "names: stubs, docstrings, help()" "$("$python" "$tests/names.py" 2>&1 | tail -1)" "all is well"
 "$python" "$tests/vocabularies.py" >"$tmp/out" 2>&1
 equal "vocabularies: nobody records" "$?$(grep -vE '^(expected|handler)' "$tmp/out")" 0
+# The extension module is for another processor, which does not exist.
+cp -R "$root/build/python/proftrace" "$tmp/"
+printf '\377\377' | dd of="$tmp/proftrace/_native.abi3.so" bs=1 seek=18 conv=notrunc 2>/dev/null
+loaded() { # VARIABLE=VALUE...
+	env PYTHONPATH="$tmp" "$@" "$python" -c '
+import proftrace
+with proftrace.scope("name"):
+	proftrace.instant("name")
+print(proftrace.function(lambda: 5)(), proftrace.problems())' 2>&1 | tail -1
+}
+equal "made for another processor: the program goes on" "$(loaded)" "5 {'no extension module': 2}"
+equal "made for another processor: an error, if wanted" "$(loaded PROFTRACE_STRICT=1 | cut -d: -f1)" ImportError
+rm -r "$tmp/proftrace"
 
 # Without an index of packages, pip can fetch nothing.
 if "$python" -c 'import pip' 2>/dev/null; then

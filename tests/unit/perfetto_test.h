@@ -118,10 +118,7 @@ static void complete(struct decoded *d, Packet *packet)
 		assert_true(d->s->track_uuid != 0);
 		e->track_uuid = d->s->track_uuid;
 	}
-	if (packet->sequence_flags != 2)
-		assert_false(e->has_name_iid || e->n_category_iids);
-	for (size_t i = 0; i < e->n_debug_annotations && packet->sequence_flags != 2; i++)
-		assert_false(e->debug_annotations[i]->has_name_iid);
+	assert_false(packet->has_sequence_flags); /* two bytes that no file needs */
 }
 
 /* The next packet that is not a definition of names, nor one that begins a thread's sequence. */

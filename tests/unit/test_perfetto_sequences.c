@@ -35,10 +35,8 @@ static void times_and_tracks_are_of_the_sequence(void **state)
 		assert_names(&d, e, "step", NULL);
 		assert_int_equal(d.s - d.sequences, FIRST_THREAD);
 		assert_int_equal(d.trace->packet[d.next - 1]->has_timestamp_clock_id, i == 2);
-		assert_int_equal(d.trace->packet[d.next - 1]->sequence_flags, 2);
 		next_event(&d, START_NS + times[i][1], 2, 102);
 		assert_int_equal(d.s - d.sequences, FIRST_THREAD + 1);
-		assert_false(d.trace->packet[d.next - 1]->has_sequence_flags);
 	}
 	next(&d); /* the global track */
 	next_event(&d, START_NS - 1, 3, (0x1122334455667788 ^ 0x99aabbccddeeff00) | 1ull << 63);
@@ -166,31 +164,52 @@ static void counters_of_a_thread(void **state)
 	done(&w, &d);
 }
 
-/* What a slice without arguments takes. */
-static void a_slice_takes_28_bytes(void **state)
+static size_t bytes_of_events(const struct decoded *d)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < d->trace->n_packet; i++)
+		if (d->trace->packet[i]->track_event)
+			bytes += 2 + perfetto__protos__trace_packet__get_packed_size(
+					     d->trace->packet[i]);
+	return bytes;
+}
+
+/* What a slice without arguments takes, and an instant with an integer of `value` bytes beside it. */
+static void bytes_of_a_slice_and_an_integer(void **state)
 {
 	enum {
-		SLICES = 1000
+		SLICES = 1000,
+		SLICE = 15 + 11,
+		INTEGER = 20
 	};
-	struct decoded d;
-	struct world w;
-	size_t bytes = 0, i;
+	const struct {
+		uint64_t number;
+		unsigned bytes;
+	} values[] = { { 100, 1 }, { 16000, 2 }, { 2000000, 3 } };
 
 	(void)state;
-	world_open(&w, SINK_PLAIN, true);
-	for (i = 0; i < 2 * SLICES; i++) {
-		fact(&w, i % 2 ? FACT_END : FACT_BEGIN, START_NS + i * 10000, "step");
-		w.fact.category = n(&w, "default");
-		give(&w);
+	for (unsigned v = 0; v < 3; v++) {
+		const enum fact_kind kinds[] = { FACT_BEGIN, FACT_INSTANT, FACT_END };
+		struct arg arg = { .type = ARG_INT, .u = values[v].number };
+		struct decoded d;
+		struct world w;
+
+		world_open(&w, SINK_PLAIN, true);
+		for (size_t i = 0; i < 3 * SLICES; i++) {
+			fact(&w, kinds[i % 3], START_NS + i * 10000, "step");
+			w.fact.category = n(&w, "default");
+			arg.key = n(&w, "value");
+			w.fact.args = &arg;
+			w.fact.n_args = i % 3 == 1;
+			give(&w);
+		}
+		finish(&w);
+		decode(&w, &d);
+		assert_in_range(bytes_of_events(&d), 1,
+				SLICES * (SLICE + INTEGER + values[v].bytes));
+		done(&w, &d);
 	}
-	finish(&w);
-	decode(&w, &d);
-	for (i = 0; i < d.trace->n_packet; i++)
-		if (d.trace->packet[i]->track_event)
-			bytes += 2 + perfetto__protos__trace_packet__get_packed_size(
-					     d.trace->packet[i]);
-	assert_in_range(bytes, 1, 2 * SLICES * 14);
-	done(&w, &d);
 }
 
 int main(void)
@@ -200,7 +219,7 @@ int main(void)
 		cmocka_unit_test(threads_beyond_the_sequences),
 		cmocka_unit_test(a_sequence_left_alone_is_taken),
 		cmocka_unit_test(counters_of_a_thread),
-		cmocka_unit_test(a_slice_takes_28_bytes),
+		cmocka_unit_test(bytes_of_a_slice_and_an_integer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,6 @@
 /* The interned ids that an event refers to. 0: not interned, so a text is written in full. */
 struct refs {
 	struct sequence *sequence;
-	bool any;
 	uint64_t name;
 	unsigned categories;
 	uint64_t callstack;
@@ -115,16 +114,14 @@ static void event_find_refs(struct perfetto *p, const struct fact *fact, bool na
 			    struct refs *refs)
 {
 	struct sequence *s = perfetto_sequence(p, fact->thread);
-	uint64_t keys = 0;
 
 	refs->sequence = s;
 	refs->name = named ? perfetto_intern(p, s, fact->name, INTERN_NAME) : 0;
 	/* The name and the category of a slice are written with its BEGIN. */
 	refs->categories = named ? perfetto_intern_category(p, s, fact->category) : 0;
 	for (unsigned i = 0; i < fact_arg_count(fact); i++)
-		keys |= refs->keys[i] = perfetto_intern(p, s, fact->args[i].key, INTERN_KEY);
+		refs->keys[i] = perfetto_intern(p, s, fact->args[i].key, INTERN_KEY);
 	refs->callstack = fact->callstack ? perfetto_callstack(p, s, fact->callstack) : 0;
-	refs->any = refs->name || refs->categories || refs->callstack || keys;
 }
 
 static size_t event_max_size(const struct fact *fact)
@@ -255,7 +252,7 @@ int perfetto_write_event(struct perfetto *p, const struct fact *fact, enum event
 	at = sink_reserve(p->sink, event_max_size(fact));
 	if (!at)
 		return sink_error(p->sink);
-	packet = packet_open(at, refs.sequence, refs.any, fact->ts_ns, type, track_uuid);
+	packet = packet_open(at, refs.sequence, fact->ts_ns, type, track_uuid);
 	if (named) {
 		packet.at = event_put_name(packet.at, fact->name, refs.name);
 		packet.at = event_put_categories(packet.at, fact->category, refs.categories);
@@ -308,7 +305,7 @@ int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t tr
 	at = sink_reserve(p->sink, event_max_size(fact));
 	if (!at)
 		return sink_error(p->sink);
-	packet = packet_open(at, refs.sequence, refs.any, fact->ts_ns, TYPE_INSTANT, track_uuid);
+	packet = packet_open(at, refs.sequence, fact->ts_ns, TYPE_INSTANT, track_uuid);
 	packet.at = wire_text(packet.at, EVENT_NAME, name, strlen(name));
 	packet.at = event_put_categories(packet.at, fact->category, refs.categories);
 	packet.at = wire_fixed64(packet.at, out ? EVENT_FLOW : EVENT_TERMINATING_FLOW, fact->id);
@@ -356,7 +353,7 @@ int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 		at = sink_reserve(p->sink, SIZE_FIXED);
 		if (!at)
 			return sink_error(p->sink);
-		packet = packet_open(at, s, false, fact->ts_ns, TYPE_COUNTER,
+		packet = packet_open(at, s, fact->ts_ns, TYPE_COUNTER,
 				     fact->counter_tracks[i]->uuid);
 		packet.at = wire_number(packet.at, EVENT_COUNTER_VALUE, fact->counters[i]);
 		packet_close(p, &packet);
@@ -375,8 +372,7 @@ int perfetto_write_samples(struct perfetto *p, const struct fact *fact)
 
 		if (!at)
 			return sink_error(p->sink);
-		packet = packet_open(at, s, categories, fact->ts_ns, TYPE_COUNTER,
-				     fact->tracks[i]->uuid);
+		packet = packet_open(at, s, fact->ts_ns, TYPE_COUNTER, fact->tracks[i]->uuid);
 		packet.at = event_put_categories(packet.at, fact->category, categories);
 		packet.at = event_put_counter_value(packet.at, &fact->args[i]);
 		if (fact->continued)

@@ -18,7 +18,7 @@ enum {
 	MAX_SIZE_TRACK = 1 + WIRE_VARINT_MAX,
 	MAX_SIZE_NAMES = 2 * (1 + MAX_SIZE_ID),
 	MAX_SIZE_ARG = 2 + 1 + MAX_SIZE_ID + 1 + WIRE_VARINT_MAX,
-	MAX_SIZE_HEAD = 4 * 2, /* sequence, flags, event, type */
+	MAX_SIZE_HEAD = 3 * 2, /* sequence, event, type */
 };
 
 _Static_assert(MAX_SIZE_TIME + MAX_SIZE_HEAD + MAX_SIZE_TRACK + MAX_SIZE_NAMES +
@@ -63,13 +63,13 @@ INLINE bool args_are_ordinary(const struct sequence *s, const struct fact *fact,
 	return true;
 }
 
-INLINE struct packet ordinary_open_packet(char *at, struct sequence *s, bool refers, uint64_t ts_ns,
+INLINE struct packet ordinary_open_packet(char *at, struct sequence *s, uint64_t ts_ns,
 					  enum event_type type, uint64_t track_uuid)
 {
 	struct packet packet = { .start = wire_open((uint8_t *)at, TRACE_PACKET) };
 
 	packet.at = packet_put_delta(packet.start, s, ts_ns);
-	packet_put_head(&packet, s, refers, type, track_uuid);
+	packet_put_head(&packet, s, type, track_uuid);
 	return packet;
 }
 
@@ -111,8 +111,7 @@ INLINE int ordinary_write_event(struct perfetto *p, const struct fact *fact, enu
 	    fact_is_special(fact) || (named && !names_are_ordinary(s, fact)) ||
 	    !args_are_ordinary(s, fact, n_args))
 		return perfetto_write_event(p, fact, type, track_uuid);
-	packet = ordinary_open_packet(sink_at(p->sink), s, named || n_args, fact->ts_ns, type,
-				      track_uuid);
+	packet = ordinary_open_packet(sink_at(p->sink), s, fact->ts_ns, type, track_uuid);
 	if (named) {
 		packet.at = wire_number(packet.at, EVENT_NAME_IID, fact->name->id);
 		packet.at = ordinary_put_category(packet.at, fact->category);
@@ -191,8 +190,8 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 	if (!s || !sink_has_space(p->sink, SIZE_ORDINARY) || fact->ts_ns < s->last_ns ||
 	    !sample_is_ordinary(fact) || !category_is_ordinary(s, fact->category))
 		return perfetto_write_samples(p, fact);
-	packet = ordinary_open_packet(sink_at(p->sink), s, fact->category, fact->ts_ns,
-				      TYPE_COUNTER, fact->tracks[0]->uuid);
+	packet = ordinary_open_packet(sink_at(p->sink), s, fact->ts_ns, TYPE_COUNTER,
+				      fact->tracks[0]->uuid);
 	packet.at = ordinary_put_category(packet.at, fact->category);
 	if (arg->type == ARG_DOUBLE)
 		packet.at = wire_double(packet.at, EVENT_DOUBLE_COUNTER_VALUE, arg->d);

@@ -58,14 +58,15 @@ static inline uint8_t *packet_put_time(uint8_t *at, struct sequence *s, uint64_t
 	return wire_number(at, PACKET_CLOCK, PERFETTO_CLOCK_MONOTONIC);
 }
 
-/* The fields between the timestamp and the contents. `refers`: to names that the sequence has defined. */
-INLINE void packet_put_head(struct packet *packet, const struct sequence *s, bool refers,
-			    enum event_type type, uint64_t track_uuid)
+/*
+ * The fields between the timestamp and the contents. No sequence_flags: NEEDS_INCREMENTAL_STATE makes a loader drop a
+ * packet whose definitions are missing, but a file has all definitions before their first use.
+ */
+INLINE void packet_put_head(struct packet *packet, const struct sequence *s, enum event_type type,
+			    uint64_t track_uuid)
 {
 	uint8_t *at = wire_small(packet->at, PACKET_SEQUENCE, (uint8_t)s->id);
 
-	if (refers)
-		at = wire_small(at, PACKET_FLAGS, PERFETTO_NEEDS);
 	at = packet->event = wire_open(at, PACKET_EVENT);
 	at = wire_small(at, EVENT_TYPE, (uint8_t)type);
 	if (track_uuid != s->track_uuid)
@@ -74,13 +75,13 @@ INLINE void packet_put_head(struct packet *packet, const struct sequence *s, boo
 }
 
 /* `at` is reserved space in the sink. */
-static inline struct packet packet_open(char *at, struct sequence *s, bool refers, uint64_t ts_ns,
+static inline struct packet packet_open(char *at, struct sequence *s, uint64_t ts_ns,
 					enum event_type type, uint64_t track_uuid)
 {
 	struct packet packet = { .start = wire_open((uint8_t *)at, TRACE_PACKET) };
 
 	packet.at = packet_put_time(packet.start, s, ts_ns);
-	packet_put_head(&packet, s, refers, type, track_uuid);
+	packet_put_head(&packet, s, type, track_uuid);
 	return packet;
 }
 

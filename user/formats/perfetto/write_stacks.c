@@ -264,7 +264,6 @@ int perfetto_write_sample(struct perfetto *p, const struct fact *fact)
 	at = start = wire_open(at, TRACE_PACKET);
 	at = packet_put_time(at, &p->stacks, fact->ts_ns);
 	at = wire_number(at, PACKET_SEQUENCE, p->stacks.id);
-	at = wire_number(at, PACKET_FLAGS, PERFETTO_NEEDS);
 	at = contents = wire_open(at, PACKET_SAMPLE);
 	at = wire_number(at, SAMPLE_CPU, sample->cpu);
 	at = wire_number(at, SAMPLE_PID, fact->process->pid);

@@ -186,7 +186,7 @@ def samples(trace, times, folder):
     slices = [t for t in things(trace) if t.kind == "slice"]
     start = slices[0].begin - slices[0].start
     marks = {}
-    for e in sorted((e for e in events if "ts" in e), key=lambda e: e["ts"]):
+    for e in sorted((e for e in events if "ts" in e and "tid" in e), key=lambda e: e["ts"]):
         marks.setdefault(e["tid"], []).append(round(e["ts"] * 1000))
     taken = [(int(at) - base, int(tid)) for at, tid in map(str.split, open(times))]
     for number, (begin, end, _, wanted) in enumerate(SAMPLED):

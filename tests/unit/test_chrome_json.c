@@ -231,9 +231,18 @@ static void slices_with_every_kind_of_argument(void **state)
 	done(&w, root, 5);
 }
 
+/* NULL: the default of the format, its thread. */
+static void assert_scope(yajl_val e, const char *letter)
+{
+	if (letter)
+		assert_string_equal(text(e, "s"), letter);
+	else
+		assert_null(field(e, "s"));
+}
+
 static void instants_by_scope(void **state)
 {
-	static const char *const letters[] = { "t", "p", "g" };
+	static const char *const letters[] = { NULL, "p", "g" };
 	struct world w;
 	yajl_val root;
 
@@ -247,8 +256,7 @@ static void instants_by_scope(void **state)
 	finish(&w);
 	root = parse(&w);
 	for (size_t i = 0; i < 3; i++)
-		assert_string_equal(text(event(root, 1 + i, "i", "mark", "123.456"), "s"),
-				    letters[i]);
+		assert_scope(event(root, 1 + i, "i", "mark", "123.456"), letters[i]);
 	done(&w, root, 3);
 }
 
@@ -280,6 +288,7 @@ static void counters(void **state)
 	finish(&w);
 	root = parse(&w);
 	e = event(root, 1, "C", "loss", "123.456");
+	assert_owner(e, "42", NULL);
 	assert_string_equal(number(field(e, "args"), "training"), "0.25");
 	assert_string_equal(number(field(e, "args"), "validation"), "1");
 	e = event(root, 2, "C", "queue", "123.456");
@@ -326,7 +335,7 @@ static void async_slices_and_flows(void **state)
 	assert_string_equal(text(e, "bp"), "e");
 	e = event(root, 5, "i", "flow out", "123.460");
 	assert_string_equal(text(e, "cat"), "net");
-	assert_string_equal(text(e, "s"), "t");
+	assert_scope(e, NULL);
 	assert_string_equal(text(field(e, "args"), "id"), "18446744073709551604");
 	event(root, 6, "i", "flow in", "123.461");
 	done(&w, root, 6);
@@ -334,7 +343,7 @@ static void async_slices_and_flows(void **state)
 
 static void losses(void **state)
 {
-	static const char *const letters[] = { "t", "p", "g" };
+	static const char *const letters[] = { NULL, "p", "g" };
 	struct world w;
 	yajl_val root;
 
@@ -354,7 +363,7 @@ static void losses(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		yajl_val e = event(root, 1 + i, "i", "events lost", "123.456");
 
-		assert_string_equal(text(e, "s"), letters[i]);
+		assert_scope(e, letters[i]);
 		assert_string_equal(number(field(e, "args"), "count"), "12");
 	}
 	done(&w, root, 3);
@@ -405,6 +414,35 @@ static void the_largest_event(void **state)
 	done(&w, root, TIMES);
 }
 
+/* With a name of twelve characters, a counter that is never 0, numbers of six digits and a time of some seconds. */
+static void an_event_takes_90_bytes(void **state)
+{
+	static const enum fact_kind kinds[] = { FACT_BEGIN, FACT_INSTANT, FACT_END };
+	enum {
+		EVENTS = 3000
+	};
+	struct world w;
+	size_t start;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, false);
+	const struct arg counted = { .key = n(&w, "task_clock"), .type = ARG_UINT, .u = 12345 };
+
+	w.process.pid = 123456;
+	w.thread.tid = 123457;
+	for (unsigned i = 0; i < EVENTS; i++) {
+		fact(&w, kinds[i % 3], START_NS + 1000000 * i, "parse_header");
+		w.fact.category = n(&w, "default");
+		w.fact.args = &counted;
+		w.fact.n_args = i % 3 == 2;
+		give(&w);
+	}
+	finish(&w);
+	start = (size_t)(strchr(w.bytes, '\n') - w.bytes);
+	assert_in_range(w.size - start, 1, EVENTS * 90);
+	world_free(&w);
+}
+
 static void put_plainly_escaped(FILE *out, const char *text)
 {
 	for (; *text; text++)
@@ -422,8 +460,7 @@ static void print_expected(FILE *out, const struct fact *fact)
 		fprintf(out, "\",\"cat\":\"");
 		put_plainly_escaped(out, fact->category->text);
 	}
-	fprintf(out,
-		"\",\"ph\":\"i\",\"ts\":%llu.%03u,\"pid\":%u,\"tid\":%u,\"s\":\"t\",\"args\":{\"",
+	fprintf(out, "\",\"ph\":\"i\",\"ts\":%llu.%03u,\"pid\":%u,\"tid\":%u,\"args\":{\"",
 		(unsigned long long)ns / 1000, (unsigned)(ns % 1000), fact->process->pid,
 		fact->thread->tid);
 	put_plainly_escaped(out, fact->args->key->text);
@@ -695,6 +732,7 @@ int main(void)
 		cmocka_unit_test(async_slices_and_flows),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(the_largest_event),
+		cmocka_unit_test(an_event_takes_90_bytes),
 		cmocka_unit_test(what_is_kept_is_what_was_asked_for),
 		cmocka_unit_test(loads_when_cut),
 		cmocka_unit_test(a_full_disk_reaches_the_caller),

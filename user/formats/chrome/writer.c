@@ -280,10 +280,11 @@ static int chrome_write_end(struct chrome_json *c, const struct fact *fact)
 				   : chrome_close_event(c, at, fact);
 }
 
+/* A thread is the default of the format. */
 static inline char *chrome_put_scope(char *at, enum event_scope scope)
 {
 	if (scope == SCOPE_THREAD)
-		return json_literal(at, ",\"s\":\"t\"");
+		return at;
 	if (scope == SCOPE_PROCESS)
 		return json_literal(at, ",\"s\":\"p\"");
 	return json_literal(at, ",\"s\":\"g\"");
@@ -356,6 +357,16 @@ static char *chrome_put_memory(char *at, const struct memory *memory)
 	return json_hex(at, memory->address);
 }
 
+/* A counter is of its process. Its thread is only written where the report needs it. */
+static char *chrome_open_counter(struct json_writer *j, const struct fact *fact)
+{
+	bool of_thread = fact->memory || fact->tracks[0]->thread;
+	char *at = json_head(j, json_start(j), fact->name, fact->category);
+
+	at = json_time(j, json_literal(at, ",\"ph\":\"C\",\"ts\":"), fact->ts_ns);
+	return chrome_put_owner(j, at, fact->process, of_thread ? fact->thread : NULL);
+}
+
 static int chrome_write_counter(struct chrome_json *c, const struct fact *fact)
 {
 	struct json_writer *j = &c->writer;
@@ -365,7 +376,7 @@ static int chrome_write_counter(struct chrome_json *c, const struct fact *fact)
 
 	if (fact->n_args == 1 && track->is_counted)
 		return chrome_write_thread_counter(j, fact);
-	at = chrome_open_event(j, fact, 'C');
+	at = chrome_open_counter(j, fact);
 	if (track->thread)
 		at = chrome_put_counter_thread(at, track->thread);
 	at = chrome_put_continued(at, fact);

@@ -9,7 +9,8 @@
 
 enum {
 	ROUNDS = 40000, /* several buffers of a sink */
-	MOST = 6,
+	MOST = 10,
+	COUNTERS = 3,
 };
 
 /* Where the length of a number changes, and between. */
@@ -69,6 +70,18 @@ static void make_args(struct world *w, struct arg *args, unsigned n_args)
 	}
 }
 
+/* Mostly all that the thread has, in one order; some become 0, or are not known. */
+static void make_counters(struct fact *f, const struct track *const *tracks, uint64_t *values)
+{
+	f->n_counters = below(3) ? below(20) ? COUNTERS : 1 + below(COUNTERS) : 0;
+	f->counter_tracks = tracks + !below(50);
+	f->counters = values;
+	for (unsigned i = 0; i < COUNTERS; i++)
+		values[i] = below(4)   ? numbers[1 + below(NUMBERS - 1)]
+			    : below(9) ? 0
+				       : EVENT_NO_VALUE;
+}
+
 static void make_event(struct world *w, struct track *tracks, struct arg *args, uint64_t now)
 {
 	static const enum fact_kind kinds[] = { FACT_BEGIN, FACT_END, FACT_INSTANT, FACT_COUNTER };
@@ -109,17 +122,22 @@ static void write_in_general(struct world *w)
 static void write_file(struct world *w, enum sink_format format, bool in_general)
 {
 	struct track tracks[NUMBERS];
+	const struct track *counted[COUNTERS + 1];
+	uint64_t now = START_NS, values[COUNTERS];
 	struct arg args[MOST];
-	uint64_t now = START_NS;
 
 	world_open(w, format, true);
 	for (unsigned i = 0; i < NUMBERS; i++)
 		tracks[i] = (struct track){ .uuid = numbers[i] };
+	for (unsigned i = 0; i < COUNTERS + 1; i++)
+		counted[i] = &tracks[5 + i];
 	seed = 1;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		/* Now and then it is older than the one before. */
 		now += below(50) ? numbers[below(i % 100 ? 6 : 11)] : 0ull - 100;
 		make_event(w, tracks, args, now);
+		if (w->fact.kind != FACT_COUNTER)
+			make_counters(&w->fact, counted, values);
 		if (in_general)
 			write_in_general(w);
 		else

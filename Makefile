@@ -393,7 +393,7 @@ $B/tests/programs/linked: tests/integration/programs/linked.c include/proftrace/
 	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -L$B/lib -Wl,-rpath,'$$ORIGIN/../../lib' -lproftrace -lpthread
 
 # Libraries that it opens call into it.
-$B/tests/programs/libraries: MARKED += -rdynamic
+$B/tests/programs/libraries $B/tests/programs/rewrites: MARKED += -rdynamic
 
 $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h)
 	@mkdir -p $(@D)

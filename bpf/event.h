@@ -141,12 +141,13 @@ enum {
 };
 
 /*
- * A file by the kernel's number of its device and its inode, in one word that is read and written at once. 0: the numbers
- * are too large for it, which costs time only.
+ * A file by the kernel's number of its device, its inode and its size, in one word that is read and written at once: what
+ * has been written into it since then has most likely changed its size. 0: the numbers are too large for it, which costs
+ * time only.
  */
-static inline __u64 known_file_key(__u64 device, __u64 inode)
+static inline __u64 known_file_key(__u64 device, __u64 inode, __u64 size)
 {
-	return inode >> 32 ? 0 : device << 32 | inode;
+	return inode >> 32 ? 0 : (device << 32 | inode) ^ size * 0x9e3779b97f4a7c15ull;
 }
 
 static inline unsigned known_file_slot(__u64 key)

@@ -38,7 +38,8 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 		return 0;
 	}
 	number = BPF_CORE_READ(inode, i_ino);
-	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number);
+	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number,
+			     BPF_CORE_READ(inode, i_size));
 	if (key && *(volatile __u64 *)&known_files[known_file_slot(key)] == key)
 		l->is_new = 0;
 	return 0;

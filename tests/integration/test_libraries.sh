@@ -12,6 +12,15 @@ for i in $(seq $n); do
 	files="$files $tmp/lib/$i.so"
 done
 
+# A folder of plug-ins, two in three without markers. It is older than ten seconds when it is used, at the end.
+mkdir "$tmp/plugins"
+for i in $(seq 150); do
+	source=opened
+	[ $((i % 3)) -ne 0 ] || source=library
+	cp "$programs/$source.so" "$tmp/plugins/$i.so"
+	plugins="${plugins:-} $tmp/plugins/$i.so"
+done
+
 # OPTION...: then what `libraries` is called with, in $call. A thread is held for half a second at most: where the
 # machine was too busy for that, which the recording says, it is made again.
 record() { # NAME OPTION...
@@ -139,4 +148,16 @@ at_most "links" links_attached $((50 + others))
 record "4 threads, batch" --mode batch
 all_marks
 equal "$recorded: no buffer was looked for in vain" "$(field "$tmp/s" batches_unread)" 0
+
+# After the second of a folder the others are read, at least one for each thread that was held, and those without markers
+# hold nobody.
+call="1 1" files=$plugins
+for options in "--mode exact" "--mode batch" --no-children; do
+	record "a folder of plug-ins, $options" $options
+	all_marks
+	at_most "threads held: for those with markers, and half of the others" threads_held $((50 + 50 + others))
+done
+# What was read may be written over before it is opened.
+record_program "a plug-in that is written over" -- "$programs/rewrites" "$tmp/plugins/1.so" "$tmp/plugins/2.so" \
+	"$tmp/plugins/4.so" "$programs/library.so"
 finish

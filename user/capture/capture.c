@@ -242,6 +242,8 @@ void capture_free(struct capture *c)
 	probes_close(c);
 	selection_free(c);
 	files_free(c);
+	if (c->siblings.list)
+		closedir(c->siblings.list);
 	hash_clear(hh, c->processes, p);
 	places_free(c);
 	free(c->sites);

@@ -31,6 +31,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	if (c->stacks)
 		stacks_receive_tables(c->stacks, monotonic_now() + TABLES_WITHIN_NS);
 	*ret_more = n == -EAGAIN || held == -EAGAIN;
+	*ret_more |= siblings_look(c);
 	if (c->batches) {
 		c->batches->drained_ns = rings_known_ns(c->rings);
 		batches_merge(c, false);

@@ -9,9 +9,14 @@
  * The libraries are searched for where their names say: at a path, or in the directories of DT_RPATH, LD_LIBRARY_PATH and
  * DT_RUNPATH. Those of the system are not searched for. A library that is not found, or that is another one than the
  * linker finds, is attached to as soon as it is mapped.
+ *
+ * Programs with plug-ins open one after the other, in each of their processes, and each time a thread is held although most
+ * have nothing to attach to. So when a second library of a folder is opened, all files there are read at moments in which
+ * no thread is held, and for those without markers no thread is held later.
  */
 #include "capture/internal.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,15 +24,19 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture/file_limits.h"
 #include "capture/stacks/stacks.h"
 #include "tracee/maps.h"
 
-#define LINKED_AT_MOST 1024	 /* libraries of a program, and of these */
-#define TRIES_AT_MOST  8192	 /* paths: a file may name any number */
-#define WITHIN_NS      300000000 /* while a thread is held that executes the program */
+#define SIBLINGS_AT_MOST  256	    /* files in a folder: a folder of the system has thousands */
+#define SIBLINGS_EACH_NS  1000000   /* at once, as threads may be held meanwhile */
+#define SIBLING_LEAST_AGE 10	    /* seconds: a younger file may still be written */
+#define LINKED_AT_MOST	  1024	    /* libraries of a program, and of these */
+#define TRIES_AT_MOST	  8192	    /* paths: a file may name any number */
+#define WITHIN_NS	  300000000 /* while a thread is held that executes the program */
 
 struct linked_file {
 	const struct file *file;
@@ -245,4 +254,106 @@ void libc_expect(struct capture *c)
 		return;
 	file_expect_for_all(c, fd);
 	close(fd);
+}
+
+/* --- libraries that may be opened -------------------------------------------------------------------- */
+
+static void siblings_begin(struct capture *c, int folder)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	unsigned n = 0;
+
+	if (!list && fd >= 0)
+		close(fd);
+	while (list && n <= SIBLINGS_AT_MOST && readdir(list))
+		n++;
+	if (list && n > SIBLINGS_AT_MOST) {
+		closedir(list);
+		return;
+	}
+	if (list)
+		rewinddir(list);
+	c->siblings.list = list;
+}
+
+static void siblings_note_folder(struct capture *c, int folder)
+{
+	struct siblings *s = &c->siblings;
+	struct sibling_folder *known = s->folders, *end = known + s->n;
+	struct stat st;
+
+	if (fstat(folder, &st) || file_is_served(folder))
+		return;
+	while (known < end && (known->device != st.st_dev || known->inode != st.st_ino))
+		known++;
+	if (known == end && s->n < SIBLING_FOLDERS) {
+		*known = (struct sibling_folder){ st.st_dev, st.st_ino, c->scans.n };
+		s->n++;
+	} else if (known < end && known->scan && known->scan != c->scans.n && !s->list) {
+		known->scan = 0;
+		siblings_begin(c, folder);
+	}
+}
+
+void siblings_note(struct capture *c, const char *path, const struct file *file)
+{
+	const struct capture_options *o = &c->options;
+	const char *base = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	/* With these, a file without markers may have something to attach to, or is read by others. */
+	if (c->stacks || o->n_usdt || o->n_functions || !c->scans.n || !base ||
+	    base - path >= PATH_MAX || file_is_served(file->fd))
+		return;
+	/* In a container the path leads elsewhere. */
+	if (stat(path, &st) || st.st_dev != file->st_dev || st.st_ino != file->st_ino)
+		return;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(base - path), path);
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	siblings_note_folder(c, fd);
+	close(fd);
+}
+
+static void sibling_add(struct capture *c, const char *name)
+{
+	int place = openat(dirfd(c->siblings.list), name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
+	uint64_t device;
+	struct stat st;
+
+	if (place < 0)
+		return;
+	if (fstat(place, &st) || time(NULL) - st.st_ctime < SIBLING_LEAST_AGE ||
+	    file_is_served(place)) {
+		close(place);
+		return;
+	}
+	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	fd = open_regular_file(place);
+	if (fd >= 0 && (files_full(c, NULL) || files_find(c, device, st.st_ino)))
+		close(fd);
+	else if (fd >= 0)
+		files_add_plain(c, fd, device, st.st_ino);
+}
+
+bool siblings_look(struct capture *c)
+{
+	uint64_t until_ns = monotonic_now() + SIBLINGS_EACH_NS;
+	struct dirent *entry;
+
+	if (!c->siblings.list)
+		return false;
+	while (!c->stopping && (entry = readdir(c->siblings.list))) {
+		if (strstr(entry->d_name, ".so"))
+			sibling_add(c, entry->d_name);
+		if (monotonic_now() > until_ns)
+			return true;
+	}
+	closedir(c->siblings.list);
+	c->siblings.list = NULL;
+	return false;
 }

@@ -179,13 +179,40 @@ static int select_marker_sites(struct capture *c, struct file *file)
 	return 0;
 }
 
+static void file_free(struct file *file)
+{
+	elf_file_free(file->elf);
+	marker_sites_free(&file->sites);
+	free(file->links);
+	free(file->data_links);
+	free(file->pids);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file);
+}
+
+/* It was read before a process mapped it, and may have been written since. */
+static bool has_changed(const struct file *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) || st.st_ctim.tv_sec != file->changed.tv_sec ||
+	       st.st_ctim.tv_nsec != file->changed.tv_nsec;
+}
+
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news)
 {
 	struct file *file = file_find(c, device, inode);
 
+	if (file && file->is_unmapped && has_changed(file)) {
+		HASH_DEL(c->files, file);
+		file_free(file);
+		file = NULL;
+	}
 	if (!file)
 		return false;
+	file->is_unmapped = false;
 	*ret_news = !file->refused && (file_has_marks(file) || file->has_other_key) ? FILE_KNOWN
 										    : FILE_NOTHING;
 	if (file->refused)
@@ -339,18 +366,6 @@ static bool has_other_key_attached(struct capture *c, struct file *file)
 	return false;
 }
 
-static void file_free(struct file *file)
-{
-	elf_file_free(file->elf);
-	marker_sites_free(&file->sites);
-	free(file->links);
-	free(file->data_links);
-	free(file->pids);
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file);
-}
-
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
 {
 	struct file *file = calloc(1, sizeof(*file));
@@ -378,9 +393,10 @@ static bool file_is_done(const struct capture *c, const struct file *file)
 }
 
 /* Threads that map the file again need not wait for us. The file stays open, so that no other one gets its number. */
-static void note_known_file(struct capture *c, uint64_t device, uint64_t inode)
+static void note_known_file(struct capture *c, const struct file *file, const struct stat *st)
 {
-	uint64_t key = known_file_key(device >> 32 << 20 | (uint32_t)device, inode);
+	uint64_t key = known_file_key(file->device >> 32 << 20 | (uint32_t)file->device,
+				      file->inode, (uint64_t)st->st_size);
 
 	if (key)
 		__atomic_store_n(&c->shared->known_files[known_file_slot(key)], key,
@@ -392,6 +408,7 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 {
 	const char *differs = NULL;
 	struct file *file;
+	struct stat st;
 	int error;
 
 	*ret_news = FILE_NOTHING;
@@ -432,8 +449,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	*ret_news = FILE_NOTHING;
 	if (error)
 		return error;
-	if (file_is_done(c, file))
-		note_known_file(c, device, inode);
+	if (file_is_done(c, file) && !fstat(fd, &st))
+		note_known_file(c, file, &st);
 	c->n_linkers += file->linker.offset != 0;
 	c->n_statics += file_has_marks(file) && elf_file_is_static(file->elf);
 	if (file->has_other_key)
@@ -445,6 +462,29 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 			    file->n_sites + file->n_probes == 1 ? "" : "s", path);
 	}
 	return 0;
+}
+
+void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	struct stat st;
+
+	if (!file) {
+		close(fd);
+		return;
+	}
+	file->device = device;
+	file->inode = inode;
+	file->fd = fd;
+	if (fstat(fd, &st) || elf_file_open(fd, &file->elf, NULL) ||
+	    markers_find(file->elf, &file->sites, NULL) || file->sites.n || file->sites.refused) {
+		file_free(file);
+		return;
+	}
+	file->is_unmapped = true;
+	file->changed = st.st_ctim;
+	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	note_known_file(c, file, &st);
 }
 
 void files_free(struct capture *c)

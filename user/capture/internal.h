@@ -7,6 +7,8 @@
 #ifndef PROFTRACE_CAPTURE_INTERNAL_H
 #define PROFTRACE_CAPTURE_INTERNAL_H
 
+#include <dirent.h>
+
 #include "privilege/broker/broker.h"
 #include "capture/capture.h"
 #include "capture/clocks.h"
@@ -68,6 +70,8 @@ struct file {
 	unsigned n_leaving;	   /* of these, where calls are left by exceptions and longjmp() */
 	unsigned first_call;	   /* those from here on are of functions */
 	bool refused;		   /* cannot be attached to; not tried again */
+	bool is_unmapped;	   /* no process has been seen that has mapped it: */
+	struct timespec changed;   /* when it had been changed when it was read */
 	struct broker_site linker; /* _dl_debug_state; offset 0: not the dynamic linker */
 	struct broker_site
 		executes[4]; /* the functions of a C library that execute programs, and prctl() */
@@ -166,12 +170,25 @@ struct hurry {
 	uint64_t at_ns, at_cpu_ns; /* when that was computed */
 };
 
+#define SIBLING_FOLDERS 16
+
+/* Folders from which processes have opened libraries (expect.c). */
+struct siblings {
+	struct sibling_folder {
+		uint64_t device, inode;
+		unsigned scan; /* found the first one; 0: the others have been looked at */
+	} folders[SIBLING_FOLDERS];
+	unsigned n;
+	DIR *list; /* the one that is being looked at; NULL: none */
+};
+
 #define SCAN_PACES    1024
 #define HOLDS_AT_ONCE 256
 
 struct scans {
 	struct scan_pace paces[SCAN_PACES]; /* by process number */
 	unsigned n_owed, next_owed;
+	unsigned n;	   /* so many were begun */
 	uint64_t until_ns; /* new files are not opened after this time; 0: all are */
 	bool left;	   /* some files were not opened */
 	struct record_hold held[HOLDS_AT_ONCE]; /* requests of held threads, oldest first */
@@ -212,6 +229,7 @@ struct capture {
 	struct stacks *stacks;	 /* NULL: no call stacks */
 	struct probes *probes;	 /* NULL: no USDT probes or functions are selected */
 	struct scans scans;
+	struct siblings siblings;
 
 	/* decode.c */
 	struct {
@@ -461,6 +479,12 @@ void libc_expect(struct capture *c);
 /* The libraries alone. `directory`: where their relative names begin; "": the present one. */
 void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 		      const char *directory);
+/* A process has mapped a new library. When it is the second one of a folder, the others there are looked at. */
+void siblings_note(struct capture *c, const char *path, const struct file *file);
+/* Looks at some of them. Returns whether there are more. */
+bool siblings_look(struct capture *c);
+/* files.c. Adds a file that no process has mapped yet, if it has no markers, and may have no other sites. Closes it if not. */
+void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode);
 /* Remembers a file that cannot be opened, so that it is not tried at each scan. */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,

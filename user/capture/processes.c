@@ -66,6 +66,7 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 			   enum file_news *ret_news)
 {
 	int fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, &s->failure);
+	int error;
 
 	if (fd == -EPERM || fd == -EACCES) {
 		fd = open_mapped_file(s, m, fd);
@@ -77,8 +78,11 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 		return 0;
 	if (fd < 0)
 		return fd;
-	return files_add(s->c, fd, device, m->inode, m->path, s->target->pid, m, ret_news,
-			 &s->failure);
+	error = files_add(s->c, fd, device, m->inode, m->path, s->target->pid, m, ret_news,
+			  &s->failure);
+	if (!error)
+		siblings_note(s->c, m->path, files_find(s->c, device, m->inode));
+	return error;
 }
 
 /*

@@ -104,6 +104,7 @@ int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cos
 
 	c->scans.until_ns = began_ns + FILES_WITHIN_NS;
 	c->scans.left = false;
+	c->scans.n++;
 	error = process_scan(c, &target, &marked, ret_new, &f);
 	c->scans.until_ns = 0;
 	if (error)

@@ -433,6 +433,9 @@ $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@echo "  CC    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $< $B/libproftrace.a -o $@ $(TOOL_LIBS) $(LIBS)
 
+# A program whose data are at a known place.
+$B/tests/tools/overreach: TOOL_LIBS := -no-pie
+
 # Something else happens in the middle of what the broker does.
 $B/tests/tools/let_go: TOOL_LIBS := -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open,--wrap=sites_attach
 

@@ -123,15 +123,17 @@ static __always_inline struct thread_state *thread_state_begin(struct task_struc
 	return slot_begin(st, task->start_time);
 }
 
-/* The thread exits, or no longer has this number. */
+/*
+ * The thread exits, or no longer has this number, or executes another program. Whatever `threads_stored` is: the recorder
+ * may write it, and a state that outlives an execution would have the memory of the new program read.
+ */
 static __always_inline void thread_state_end(struct task_struct *task, __u64 pid_tgid)
 {
 	struct thread_state *st = thread_state_slot(pid_tgid);
 
 	if (st)
 		__sync_val_compare_and_swap(&st->owner, pid_tgid, 0);
-	if (threads_stored)
-		bpf_task_storage_delete(&threads, task);
+	bpf_task_storage_delete(&threads, task);
 }
 
 #endif

@@ -268,6 +268,9 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	bool is_recorded = recording && flags && *flags, stays;
 	__u64 pid_tgid = pid_tgid_of(task);
 
+	/* The broker may have ended its tracing. */
+	if (!flags)
+		thread_state_end(task, pid_tgid);
 	if (!flags && !(recording && is_target(task, bprm)))
 		return 0;
 	stays = any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
@@ -350,7 +353,9 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 		st = thread_state_begin(task, pid_tgid);
 	if (st && st->lost)
 		send_lost(st, pid_tgid);
-	if (st)
+	if (st && is_executing())
+		batches_drop_all(st, pid_tgid);
+	else if (st)
 		batches_send_pending(st, pid_tgid);
 	else if (batching)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
@@ -374,7 +379,6 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 			bpf_map_update_elem(&ended_processes, &tgid, &birth, BPF_ANY);
 		}
 		batches_drop_tables(tgid);
-		bpf_map_delete_elem(&traced, &tgid);
 		if (scheduled)
 			bpf_map_delete_elem(&steps, &tgid);
 	}
@@ -424,14 +428,10 @@ static __always_inline bool is_ended_by_another(const struct task_struct *task)
  */
 static __always_inline void follow_exit(struct task_struct *task)
 {
-	__u32 tgid = task->tgid;
-
-	if (BPF_CORE_READ(task, signal, live.counter) == 0) {
-		send_follow(FOLLOW_EXIT, tgid, 0);
-		bpf_map_delete_elem(&traced, &tgid);
-	} else if (task->pid == task->tgid && recording && !is_ended_by_another(task)) {
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
+		send_follow(FOLLOW_EXIT, task->tgid, 0);
+	else if (task->pid == task->tgid && recording && !is_ended_by_another(task))
 		account_add(ACCOUNT_FIRST_EXITED);
-	}
 }
 
 SEC("watch/sched_process_exit")
@@ -439,14 +439,17 @@ int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u64 pid_tgid = pid_tgid_of(task);
 	__u32 tgid = task->tgid;
-	bool is_followed = each_links && bpf_map_lookup_elem(&traced, &tgid);
+	bool is_traced = bpf_map_lookup_elem(&traced, &tgid);
 
 	if (recording)
 		batches_leave_shared(task);
 	if (recording && (traced_flags(pid_tgid >> 32) || has_unsent_batches(task, pid_tgid)))
 		send_exit(task, pid_tgid);
-	if (is_followed)
+	if (is_traced && each_links)
 		follow_exit(task);
+	/* Whether or not anything is recorded: the next process of this number must not be taken for it. */
+	if (is_traced && BPF_CORE_READ(task, signal, live.counter) == 0)
+		bpf_map_delete_elem(&traced, &tgid);
 	if (batching)
 		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	/* Also for threads that are not traced: a slot must not stay with an exited thread. */

@@ -347,13 +347,16 @@ static __always_inline __u32 count_addresses(long bytes)
 
 /*
  * Whether the current thread executes a program. From some moment of it on its memory and its registers are those of the
- * new program, which may have more privileges than the user who records: on_exec() comes some 40 microseconds later.
+ * new program, which may have more privileges than the user who records: on_exec() comes some 40 microseconds later. It
+ * never comes if the execution fails after that moment (RLIMIT_AS, a signal); then the process ends, perhaps with a core
+ * dump, and the kernel has not yet said where the code of its memory ends.
  */
 static __always_inline bool is_executing(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+	return !BPF_CORE_READ(task, mm, end_code) ||
+	       (bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve));
 }
 
 /*

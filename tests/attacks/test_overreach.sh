@@ -21,7 +21,7 @@ attack() { # NAME PERMITTED COMMAND...
 }
 attack sudo 2 "$tool"
 if capable_copy "$tmp/capable"; then
-	cp "$tool" "$tmp/capable" && setcap "$needed_capabilities+ep" "$tmp/capable"
+	cp "$tool" "$tmp/capable" && setcap "$needed_capabilities,cap_checkpoint_restore+ep" "$tmp/capable"
 	attack "without root" 3 setpriv --reuid="$made_uid" --regid="$made_gid" --clear-groups --inh-caps=-all "$tmp/capable"
 else
 	skip "without root" "file capabilities cannot be set here"

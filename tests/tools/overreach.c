@@ -6,7 +6,7 @@
  * What somebody would do who took over the recorder of USER, with what it has of the broker and of the kernel, to get at
  * processes that were not requested, or to more of those that were than the manual says. Root calls it: then the broker is
  * root's, as under sudo; or a user with file capabilities does, as USER. SECRET is a copy of this program; if it is
- * set-user-ID, another user's secret is in it.
+ * set-user-ID, another user's secret is in it. The user's copy also has CAP_CHECKPOINT_RESTORE, to choose numbers of processes.
  *
  * With `secret` it puts a secret at a known place, where it looks like a buffer of buffered mode, and waits for the end of
  * its input.
@@ -15,8 +15,11 @@
  */
 #include <bpf/libbpf.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +27,10 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,13 +42,26 @@
 #define WAIT_MS	    300 /* for a record */
 #define EXECUTES_US 100000
 #define EXECUTIONS  60 /* in which samples are taken */
-#define TARGETS	    4
+#define TARGETS	    8
+#define SLOTS	    4096 /* THREAD_SLOTS of bpf/threads.h */
+#define LIMIT_STEP  (64 << 10)
+#define LIMITS	    3
+#define LARGE	    (64 << 20)
 
 /* Where every program that has a secret has it: a buffer with one event, which is text. */
 static struct secret {
 	struct batch_head head;
 	char text[64];
 } *const secret = (void *)0x10000000;
+
+/* The same in the file of the program: at the end of its data, which the kernel touches before the program runs. */
+static struct secret secret_of_file __attribute__((section(".data1"))) = {
+	{ .version = BATCH_VERSION,
+	  .used = sizeof(struct secret),
+	  .size = sizeof(struct secret),
+	  .complete = 1 << 16 | sizeof(secret->text) / sizeof(uint64_t) },
+	"a secret",
+};
 
 static struct {
 	struct broker *broker;
@@ -69,8 +87,21 @@ static void make_secret(void)
 
 static int all_ends[TARGETS + 1];
 static unsigned n_ends;
+static pid_t wanted; /* the number of the next process; 0: any */
 
-/* A process that waits for a byte at *ret_end, then does what `then` says. */
+static pid_t fork_wanted(void)
+{
+	struct clone_args args = { .exit_signal = SIGCHLD,
+				   .set_tid = wanted ? (uintptr_t)&wanted : 0,
+				   .set_tid_size = wanted != 0 };
+	pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid < 0 && errno != EEXIST)
+		exit(1);
+	return pid;
+}
+
+/* A process that waits for a byte at *ret_end, then does what `then` says. Returns -1 if its number is in use. */
 static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
 {
 	int ready[2], ends[2];
@@ -79,12 +110,15 @@ static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
 
 	if (pipe2(ready, O_CLOEXEC) || pipe2(ends, O_CLOEXEC))
 		exit(1);
-	pid = fork();
+	pid = fork_wanted();
 	if (!pid) {
 		/* Without these it ends with this process, also when that ends early. */
 		while (n_ends)
 			close(all_ends[--n_ends]);
 		close(ends[1]);
+		/* Those of the program file are not the user's. */
+		if (h.own && (privileges_keep(NULL, 0, false) || prctl(PR_SET_DUMPABLE, 1)))
+			_exit(1);
 		prepare();
 		if (write(ready[1], "", 1) != 1 || read(ends[0], &byte, 1) != 1)
 			_exit(1);
@@ -94,6 +128,11 @@ static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
 	}
 	close(ready[1]);
 	close(ends[0]);
+	if (pid < 0) {
+		close(ready[0]);
+		close(ends[1]);
+		return pid;
+	}
 	if (read(ready[0], &byte, 1) != 1)
 		exit(1);
 	close(ready[0]);
@@ -142,12 +181,19 @@ static bool secret_comes(void)
 }
 
 /* As the recorder says it of threads that had buffers before the recording. */
-static void say_found(pid_t pid)
+static void say_found(pid_t pid, const struct secret *at)
 {
 	struct batch_found *found =
 		&h.shared->batches_found[BATCH_FOUND_PLACE((uint32_t)pid) % BATCHES_FOUND];
 
-	*found = (struct batch_found){ (uint64_t)pid << 32 | (uint32_t)pid, (uintptr_t)secret, 0 };
+	*found = (struct batch_found){ (uint64_t)pid << 32 | (uint32_t)pid, (uintptr_t)at, 0 };
+}
+
+static bool is_traced(pid_t pid)
+{
+	struct failure f;
+
+	return !broker_pause(h.broker, pid, 0, &f);
 }
 
 static void trace(pid_t pid)
@@ -172,11 +218,11 @@ static void be_guarded(void)
 
 static void read_at_exit(pid_t guarded, int guarded_end, pid_t target, int target_end)
 {
-	say_found(guarded);
+	say_found(guarded, secret);
 	end(guarded, guarded_end);
 	if (secret_comes())
 		printf("got the memory of a process that nobody requested, at its exit\n");
-	say_found(target);
+	say_found(target, secret);
 	end(target, target_end);
 	if (secret_comes())
 		printf("permitted the memory of a recorded process, at its exit\n");
@@ -216,7 +262,7 @@ static void execute_secret(void)
 
 static void read_after_exec(pid_t target, int target_end)
 {
-	say_found(target);
+	say_found(target, secret);
 	if (write(target_end, "", 1) != 1)
 		exit(1);
 	/* The child is forked while something is recorded, and executes the program while nothing is. */
@@ -228,6 +274,182 @@ static void read_after_exec(pid_t target, int target_end)
 	secret_comes();
 	if (h.seen_of && h.seen_of != (uint32_t)target)
 		printf("got the memory of a set-user-ID program, at its exit\n");
+}
+
+/* --- a thread's state that outlives the execution --------------------------------------------------- */
+
+static int numbers[2], goes[2]; /* pipes: from targets their numbers, and what they wait for */
+
+static void say_number(void)
+{
+	const pid_t pid = getpid();
+
+	if (write(numbers[1], &pid, sizeof(pid)) != sizeof(pid))
+		_exit(1);
+}
+
+static pid_t read_number(void)
+{
+	pid_t pid;
+
+	if (read(numbers[0], &pid, sizeof(pid)) != sizeof(pid))
+		exit(1);
+	return pid;
+}
+
+static void execute_at_go(void)
+{
+	char byte;
+
+	/* What is read must be the program's. */
+	strcpy(secret_of_file.text, "not a secret");
+	say_number();
+	if (read(goes[0], &byte, 1) != 1)
+		_exit(1);
+	dup2(goes[0], 0);
+	execl(secret_program, secret_program, "secret", NULL);
+	_exit(1);
+}
+
+/* A thread that has buffers has a state when it has forked. */
+static void get_state(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+static void keep_slot(void)
+{
+	get_state();
+	say_number();
+	pause();
+}
+
+static void execute_with_state(void)
+{
+	get_state();
+	execute_at_go();
+}
+
+/* Its slot is that of `other`, so that its state will be in the storage of the task. */
+static pid_t start_in_slot(pid_t other, int *ret_end)
+{
+	pid_t pid = -1;
+
+	for (wanted = other % SLOTS + SLOTS; pid < 0; wanted += SLOTS)
+		pid = start(make_empty, execute_with_state, ret_end);
+	wanted = 0;
+	return pid;
+}
+
+static void keep_state(pid_t other, int other_end, pid_t target, int target_end)
+{
+	say_found(other, secret);
+	if (write(other_end, "", 1) != 1)
+		exit(1);
+	read_number();
+	say_found(target, secret);
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	read_number();
+	h.shared->recording = 0;
+	h.shared->threads_stored = 0;
+	if (write(goes[1], "", 1) != 1)
+		exit(1);
+	while (is_traced(target))
+		usleep(1000);
+	/* It makes its secret. */
+	usleep(EXECUTES_US);
+	h.shared->threads_stored = 1;
+	h.shared->recording = 1;
+	say_found(target, secret);
+	kill(target, SIGTERM);
+	waitpid(target, NULL, 0);
+	if (secret_comes())
+		printf("got the memory of a set-user-ID program, by a state from before\n");
+}
+
+/* --- an execution that fails when the program has the memory ----------------------------------------- */
+
+/* The least memory with which the kernel can begin to run the program. */
+static rlim_t find_limit(void)
+{
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), status;
+	struct rlimit limit = { 0, 0 };
+
+	do {
+		pid_t pid;
+
+		limit.rlim_cur = limit.rlim_max += LIMIT_STEP;
+		pid = fork();
+		if (!pid) {
+			dup2(nothing, 0);
+			dup2(nothing, 2);
+			setrlimit(RLIMIT_AS, &limit);
+			execl(secret_program, secret_program, "secret", NULL);
+			_exit(1);
+		}
+		waitpid(pid, &status, 0);
+	} while (WIFSIGNALED(status));
+	return limit.rlim_cur;
+}
+
+/* With a little less, there is space for the program, but not for its dynamic linker. */
+static void execute_with_limits(void)
+{
+	const rlim_t least = find_limit();
+
+	for (int i = 1; i <= LIMITS; i++) {
+		const struct rlimit limit = { least - i * LIMIT_STEP, least - i * LIMIT_STEP };
+		pid_t pid = fork();
+
+		if (!pid) {
+			/* Meanwhile the kernel frees the memory from before, which takes a while. */
+			if (mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+				_exit(1);
+			setrlimit(RLIMIT_AS, &limit);
+			execute_at_go();
+		}
+		waitpid(pid, NULL, 0);
+	}
+	say_number();
+}
+
+static void read_failed_execs(pid_t target, int target_end)
+{
+	pid_t child;
+	unsigned i;
+
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	while ((child = read_number()) != target) {
+		if (write(goes[1], "", 1) != 1)
+			exit(1);
+		/* The kernel looks just before the execution, too, and takes what it finds. */
+		while (is_traced(child)) {
+			for (i = 0; i < 100000; i++)
+				say_found(child, &secret_of_file);
+		}
+	}
+	waitpid(target, NULL, 0);
+	if (secret_comes())
+		printf("got the memory of a set-user-ID program whose execution failed\n");
+}
+
+/* --- processes that end while nothing is recorded ------------------------------------------------------ */
+
+/* The next process of this number would be traced for as long as it takes the kernel to fork it. */
+static void end_unrecorded(pid_t target, int target_end)
+{
+	h.shared->recording = 0;
+	end(target, target_end);
+	if (is_traced(target))
+		printf("got the tracing of whoever has the number of a process that has ended\n");
+	h.shared->recording = 1;
 }
 
 /* --- samples in the middle of an execution ------------------------------------------------------- */
@@ -380,8 +602,12 @@ static void begin(uid_t user, const pid_t *pids, unsigned n)
 		.pids = pids,
 		.n_pids = n,
 	};
+	const int needed[] = { CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN };
 	struct failure f = { 0 };
 
+	/* Another one was for the number of a process. */
+	if (h.own && privileges_keep(needed, 3, false))
+		exit(2);
 	if (broker_start(&config, &h.broker, &h.loaded, &f)) {
 		failure_print(&f, stdout);
 		exit(2);
@@ -423,6 +649,12 @@ int main(int argc, char **argv)
 	pids[1] = start(make_empty, execute_secret, &ends[1]);
 	pids[2] = start(share_memory, look_at_memory, &ends[2]);
 	pids[3] = start(make_secret, execute_often, &ends[3]);
+	if (pipe2(numbers, O_CLOEXEC) || pipe2(goes, O_CLOEXEC))
+		return 1;
+	pids[4] = start(make_secret, execute_with_limits, &ends[4]);
+	pids[5] = start(make_secret, NULL, &ends[5]);
+	pids[6] = start(make_empty, keep_slot, &ends[6]);
+	pids[7] = start_in_slot(pids[6], &ends[7]);
 	printf("maps %d %d %d\n", (int)pids[0], (int)pids[1], (int)pids[2]);
 	make_maps(pids);
 	begin((uid_t)atoi(argv[1]), pids, TARGETS);
@@ -434,10 +666,14 @@ int main(int argc, char **argv)
 	if (h.own) {
 		read_after_exec(pids[1], ends[1]);
 		sample_executions(pids[3], ends[3]);
+		read_failed_execs(pids[4], ends[4]);
+		keep_state(pids[6], ends[6], pids[7], ends[7]);
 	} else {
 		end(pids[1], ends[1]);
 		end(pids[3], ends[3]);
 	}
+	end_unrecorded(pids[5], ends[5]);
+	kill(pids[6], SIGKILL);
 	write_to_memory(pids[2], ends[2]);
 	broker_stop(h.broker, true);
 	printf("through\n");

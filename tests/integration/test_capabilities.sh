@@ -160,6 +160,9 @@ refused "a set-gid process" "it has more privileges than its user"
 cp "$bin/storm" "$bin/able" && "$programs/rights" file "$bin/able" sys_ptrace
 start as "" "$bin/able" 1 1000
 refused "a process with capabilities" "it has more privileges than its user"
+# The broker has the same ones, but its user has not.
+start as $capabilities "$bin/storm" 1 1000
+refused "a process with the recorder's capabilities" "it has more privileges than its user"
 # Not though the file has more capabilities than it needs.
 "$programs/rights" file "$recorder" $capabilities,sys_ptrace
 start as "" "$bin/set-gid" 1 1000

@@ -60,6 +60,8 @@ int privileges_keep(const int *capabilities, unsigned n, bool also_children)
 
 		keep[k].permitted |= had[k].permitted & CAP_TO_MASK(capabilities[i]);
 		keep[k].effective = keep[k].permitted;
+		/* So that the ambient ones stay known: they are the user's, and not those of the program file. */
+		keep[k].inheritable = had[k].inheritable & keep[k].permitted;
 	}
 	/* A set-uid program called by a user: the kept capabilities are enough. */
 	if (getuid() != 0 && geteuid() != getuid() &&

@@ -70,29 +70,62 @@ uint64_t process_birth(int directory)
 	return birth;
 }
 
+/* A set of capabilities in /proc/PID/status; all of them if it cannot be read. */
+static uint64_t read_capabilities(int directory, const char *file, const char *line)
+{
+	/* The line follows the list of groups, which may be long. */
+	char text[16384];
+	const char *at;
+
+	read_whole(directory, file, text, sizeof(text));
+	at = strstr(text, line);
+	return at && strchr(at + 1, '\n') ? strtoull(at + strlen(line), NULL, 16) : UINT64_MAX;
+}
+
+/*
+ * Whether the process has capabilities that its user has not: those that a service manager gave it. The broker's ambient
+ * ones are the user's, its others come from the program file. In a user namespace of its own, all are worth nothing to the
+ * user outside, who has made the namespace.
+ */
+static bool has_more_capabilities(int directory)
+{
+	uint64_t of_user = read_capabilities(AT_FDCWD, "/proc/self/status", "\nCapAmb:\t");
+	struct stat its, own;
+
+	if (!fstatat(directory, "ns/user", &its, 0) && !stat("/proc/self/ns/user", &own) &&
+	    its.st_ino != own.st_ino)
+		return false;
+	if (of_user == UINT64_MAX)
+		of_user = 0;
+	return read_capabilities(directory, "status", "\nCapPrm:\t") & ~of_user;
+}
+
 /*
  * The directory belongs to the effective user of the process. Whether that user may trace the
  * process is another question: not after it executed a set-group-ID program or one with
  * capabilities, or if it is not dumpable for another reason. The kernel checks this when the link
- * `root` is resolved. If the caller is not root, the broker has no capability that permits more
- * than its user may. (CAP_PERFMON only permits reading the mappings.)
+ * `root` is resolved. But it also permits who has all capabilities of the process, and the broker has some that its user
+ * has not: these do not count (has_more_capabilities()). None permits more otherwise. (CAP_PERFMON only permits reading
+ * the mappings.)
  */
 const char *process_untraceable(int directory)
 {
 	struct stat st;
+	bool has_more;
 	int fd;
 
 	if (getuid() == 0)
 		return NULL;
 	if (fstat(directory, &st) || st.st_uid != getuid())
 		return "it belongs to another user";
+	has_more = has_more_capabilities(directory);
 	fd = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
 	/* A process that has ended has none, which others find. */
-	if (fd >= 0 || errno == ENOENT || errno == ESRCH)
+	if (fd >= 0 ? !has_more : errno == ENOENT || errno == ESRCH)
 		return NULL;
-	if (errno == EACCES || errno == EPERM)
+	if (fd >= 0 || errno == EACCES || errno == EPERM)
 		return "it has more privileges than its user, or is not dumpable";
 	/* The user may set the broker's limits at any moment (prlimit(2)): without a descriptor nothing is known. */
 	return "it cannot be found out whether its user may look into it";

@@ -37,4 +37,37 @@ for n in 64 68 72 76 80 120; do
 done
 never_else "recording succeeds, or says why" "$wrong" ""
 check "recording: both happen" test $succeeded -ge 8 -a $refused -ge 16
+# What the hint says is enough, for options that need many.
+(ulimit -n 16 && exec "$proftrace" record -q -- true) 2>err
+hinted=$(sed -n 's/.*ulimit -n \([0-9]*\).*/\1/p' err)
+succeeded=0
+try "$hinted" record -q -f main --sample 99 --sched --no-children -o r -- "$programs/every_kind" 1 5
+check "with as many as the hint says, a recording succeeds ($hinted)" test $succeeded -eq 1
+
+mkfifo in
+"$programs/storm" 1 1000 <in >ready &
+target=$!
+exec 9>in
+wait_for ready ready
+"$proftrace" -q -p $target -o c.json 9>&- 2>recorder &
+recorder=$!
+for _ in $(seq 1 200); do "$proftrace" ctl status -p $recorder >/dev/null 2>&1 && break; sleep 0.05; done
+wrong= succeeded=0 refused=0
+for n in 4 5 6 7 8 9 10 12 16; do
+	try $n ctl status -p $recorder
+done
+never_else "ctl finds a recording, or says why it cannot look for it" "$wrong" ""
+check "ctl: both happen" test $succeeded -ge 5 -a $refused -ge 1
+kill -INT $recorder
+wait $recorder
+exec 9>&-
+wait $target 2>/dev/null
+
+# Here the library of the server cannot be opened, or one that it needs.
+wrong= refused=0
+for n in 5 6; do
+	try $n open --no-browser --port 29471 t.json
+done
+never_else "open says why it cannot serve" "$wrong" ""
+check "open: it was refused" test $refused -eq 2
 finish

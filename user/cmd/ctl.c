@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@
 #include "record/control/ctl_find.h"
 #include "timeline/names.h"
 
-#define FIND_SECONDS 5	      /* a recorder may be writing to a slow disk */
+#define LEAST_FILES  8 /* the standard streams, a directory, its list and a socket, and a reserve */
+#define FIND_SECONDS 5 /* a recorder may be writing to a slow disk */
 #define WORK_SECONDS 60	      /* it may have to finish its files */
 #define CTL_YES	     "ok yes" /* the reply to `find` of a recorder that records the process */
 
@@ -376,6 +378,19 @@ static int ctl_print_several_found(struct ctl *c)
 	return STATUS_FAILED;
 }
 
+/* Otherwise a recording that cannot be looked for would be reported as one that does not run. */
+static int ctl_check_files(void)
+{
+	struct failure f = { 0 };
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= LEAST_FILES)
+		return 0;
+	failure_set(&f, -EMFILE, "cannot look for recordings", "", NULL);
+	failure_print(&f, stderr);
+	return STATUS_FAILED;
+}
+
 static const struct argp argp = {
 	options, ctl_parse_option, "pause|resume|dump|reset|stop|status|stats", doc, NULL, NULL,
 	NULL
@@ -390,6 +405,10 @@ int cmd_ctl(int argc, char **argv)
 	if (!c)
 		return STATUS_FAILED;
 	usage_parse(&usage_ctl, argc, argv, c);
+	if (ctl_check_files()) {
+		free(c);
+		return STATUS_FAILED;
+	}
 	c->calls = calloc(CONTROL_CALLS, sizeof(*c->calls));
 	if (c->calls) {
 		ctl_find_recordings(c);

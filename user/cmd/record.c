@@ -34,8 +34,8 @@
 #include "privilege/invoker.h"
 #include "privilege/privileges.h"
 
-#define LEAST_DESCRIPTORS \
-	64 /* programs, maps, ring buffers, outputs and the files of a small program */
+/* Fewer are not enough for any recording: programs, maps, ring buffers, outputs and the files of a small program. */
+#define LEAST_DESCRIPTORS  64
 #define RECORDER_NICE	   (-15)
 #define KERNEL_EVENTS	   (4 << 20) /* buffer bytes with --stats-only, which has no marks in buffers */
 #define INCLUDED_BEFORE_NS 3600000000000ull
@@ -110,10 +110,7 @@ int check_descriptors(struct failure *f)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_max >= LEAST_DESCRIPTORS)
 		return 0;
-	failure_set(f, -EMFILE, "cannot start", "", "the limit on open files is too low");
-	failure_hint(f, "a recording needs at least %d: `ulimit -n %d`, or more for many files",
-		     LEAST_DESCRIPTORS, LEAST_DESCRIPTORS);
-	return -EMFILE;
+	return failure_set(f, -EMFILE, "cannot start", "", NULL);
 }
 
 static int record_prepare(struct recording *r, struct utsname *u, struct failure *f)

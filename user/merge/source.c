@@ -24,7 +24,7 @@ int source_read_failed(struct failure *f, const char *path, int error,
 		    !why->message[0]	? NULL
 		    : error == -ENOEXEC ? why->message
 					: reason);
-	if (error == -EBADMSG)
+	if (error == -EBADMSG || error == -E2BIG)
 		failure_hint(f, "the file is damaged, or no profiler wrote it");
 	if (error == -EFBIG && why->message[0])
 		failure_hint(f, "if you trust the file, unpack it with gunzip, or with 'traceconv "

@@ -118,8 +118,7 @@ if can_trace; then
 		name=$(cat sampled/$n.name) flame=$(cat sampled/$n.flame) part=$(cat sampled/$n.part)
 		check "$flame samples, at least $least and at most $most: $name" [ "$flame" -ge "$least" -a "$flame" -le "$most" ]
 		check "there are some" [ "$least" -gt 0 ]
-		# A sample that interrupts a mark may be on either side of it.
-		check "$part of them in the smaller trace: $name" [ "$part" -ge "$least" -a "$part" -le "$most" ]
+		equal "in the smaller trace: $name" "$part" "$flame"
 		equal "in the page: $name" "$of_page" "$flame"
 		n=$((n + 1))
 	done <bounds

@@ -146,7 +146,8 @@ static void put_sample(struct heard *h, uint64_t ts_ns, uint32_t tid, uint64_t p
 		       .sample = { .period_ns = period_ns, .cpu = 2, .mode = SAMPLE_KERNEL } });
 }
 
-static void write_all(struct heard *h)
+/* With names of frames that are known before the frames are written, or after them. */
+static void write_all(struct heard *h, bool early)
 {
 	const struct code_mapping program = { .path = nm(h, "/usr/bin/program"),
 					      .build_id = nm(h, "00ff10"),
@@ -175,6 +176,8 @@ static void write_all(struct heard *h)
 
 	for (i = 0; i < 6; i++)
 		c[i] = callstacks_push(s, i ? c[i - 1] : NULL, f[i]);
+	if (early)
+		callstacks_name(s, f[0], lines, 2);
 	put(h,
 	    (struct event){
 		    .kind = EVENT_BEGIN, .ts_ns = 100, .name = nm(h, "work"), .callstack = c[1] });
@@ -227,18 +230,17 @@ static struct heard *read_back(const char *path, const char *copy)
 	return h;
 }
 
-static void test_round_trip(void **state)
+static void go_round(bool early)
 {
 	char directory[] = "/tmp/stacks-XXXXXX", one[64], two[64];
 	struct heard *h = heard_new(), *first, *second;
 	struct consumer *consumer;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(one, sizeof(one), "%s/one.pftrace", directory);
 	snprintf(two, sizeof(two), "%s/two.pftrace", directory);
 	consumer = output(h, one);
-	write_all(h);
+	write_all(h, early);
 	close_output(h, consumer);
 	print(h);
 	first = read_back(one, two);
@@ -255,6 +257,13 @@ static void test_round_trip(void **state)
 	unlink(one);
 	unlink(two);
 	rmdir(directory);
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	go_round(false);
+	go_round(true);
 }
 
 int main(void)

@@ -114,16 +114,30 @@ const struct code_mapping *callstacks_mapping(struct callstacks *s, const struct
 
 static void set_frame_lines(struct frame_entry *f, const struct code_line *lines, unsigned n)
 {
-	if (f->pub.n_lines || !n)
-		return;
+	struct code_line *copy;
+
 	if (n > CALLSTACKS_MAX_LINES)
 		n = CALLSTACKS_MAX_LINES;
-	f->lines = calloc(n, sizeof(*lines));
-	if (!f->lines)
+	if (f->pub.n_lines >= n)
 		return;
-	memcpy(f->lines, lines, n * sizeof(*lines));
-	f->pub.lines = f->lines;
+	copy = calloc(n, sizeof(*lines));
+	if (!copy)
+		return;
+	memcpy(copy, lines, n * sizeof(*lines));
+	free(f->lines);
+	f->pub.lines = f->lines = copy;
 	f->pub.n_lines = n;
+}
+
+const struct code_frame *callstacks_find_frame(struct callstacks *s,
+					       const struct code_mapping *mapping, uint64_t rel_pc,
+					       const struct name *function)
+{
+	const struct frame_key key = { mapping, rel_pc, function };
+	struct frame_entry *f;
+
+	HASH_FIND(hh, s->frames, &key, sizeof(key), f);
+	return f ? &f->pub : NULL;
 }
 
 const struct code_frame *callstacks_frame(struct callstacks *s, const struct code_mapping *mapping,

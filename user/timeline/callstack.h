@@ -78,6 +78,10 @@ const struct code_mapping *callstacks_mapping(struct callstacks *stacks,
 const struct code_frame *callstacks_frame(struct callstacks *stacks,
 					  const struct code_mapping *mapping, uint64_t rel_pc,
 					  const struct name *function);
+/* NULL: there is none. */
+const struct code_frame *callstacks_find_frame(struct callstacks *stacks,
+					       const struct code_mapping *mapping, uint64_t rel_pc,
+					       const struct name *function);
 /*
  * The stack of `frame` called from `caller` (NULL: `frame` is the outermost); never NULL. Beyond
  * the limit it is the stack of the single frame `(too many stacks)`, and so are the stacks pushed
@@ -87,7 +91,7 @@ const struct callstack *callstacks_push(struct callstacks *stacks, const struct 
 					const struct code_frame *frame);
 
 /*
- * Sets the lines of a frame, unless it has some; n = 0: none were found. At most
+ * Sets the lines of a frame, unless it has as many; n = 0: none were found. At most
  * CALLSTACKS_MAX_LINES are kept.
  */
 void callstacks_name(struct callstacks *stacks, const struct code_frame *frame,

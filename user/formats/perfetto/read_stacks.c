@@ -236,10 +236,13 @@ static const struct name *symbol_text_name(struct perfetto *p, const char *text)
 	return text ? names_intern(p->sink->names, text, strlen(text), MAX_FUNCTION) : NULL;
 }
 
+/* A frame that had a name from the beginning has its inlined functions and its lines here, too. */
 static void symbols_read_lines(struct perfetto *p, const struct code_mapping *mapping,
 			       const Perfetto__Protos__AddressSymbols *symbols)
 {
+	struct callstacks *store = p->sink->callstacks;
 	struct code_line lines[CALLSTACKS_MAX_LINES];
+	const struct code_frame *named;
 	unsigned n = 0;
 
 	for (size_t i = 0; i < symbols->n_lines && n < CALLSTACKS_MAX_LINES; i++) {
@@ -251,9 +254,11 @@ static void symbols_read_lines(struct perfetto *p, const struct code_mapping *ma
 			.line = line->line_number,
 		};
 	}
-	callstacks_name(p->sink->callstacks,
-			callstacks_frame(p->sink->callstacks, mapping, symbols->address, NULL),
-			lines, n);
+	named = n ? callstacks_find_frame(store, mapping, symbols->address, lines[0].function)
+		  : NULL;
+	if (named)
+		callstacks_name(store, named, lines, n);
+	callstacks_name(store, callstacks_frame(store, mapping, symbols->address, NULL), lines, n);
 }
 
 void perfetto_module(struct perfetto *p, const Perfetto__Protos__ModuleSymbols *module)

@@ -180,7 +180,10 @@ static int select_flow(struct select *s, const struct fact *fact)
 	return select_pass_or_count(s, fact, kept);
 }
 
-/* Samples are passed on with those of the slices around them that are selected. */
+/*
+ * Samples are passed on with those of the slices around them that are selected. A sample in the middle of a begin comes after
+ * it and has an earlier time: it is in none of the slices that are open by then.
+ */
 static int select_sample(struct select *s, const struct fact *fact)
 {
 	const struct select_track *track =
@@ -193,7 +196,7 @@ static int select_sample(struct select *s, const struct fact *fact)
 		return s->mode == SELECT_DECIDE ? 0 : select_pass(s, fact);
 	if (!select_in_range(s, fact->ts_ns, fact->ts_ns) || !select_has_open(s, fact->thread))
 		return 0;
-	if (s->mode == SELECT_CUT || !s->is_conditional)
+	if (!s->is_conditional)
 		return select_pass(s, fact);
 	sample.slices = slices;
 	sample.n_slices = 0;
@@ -203,7 +206,9 @@ static int select_sample(struct select *s, const struct fact *fact)
 			slices[sample.n_slices++] = fact->sample->slices[i];
 	}
 	own.sample = &sample;
-	return sample.n_slices ? select_pass(s, &own) : 0;
+	if (!sample.n_slices)
+		return 0;
+	return select_pass(s, s->mode == SELECT_CUT ? fact : &own);
 }
 
 /*

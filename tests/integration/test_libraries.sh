@@ -20,6 +20,7 @@ for i in $(seq 150); do
 	cp "$programs/$source.so" "$tmp/plugins/$i.so"
 	plugins="${plugins:-} $tmp/plugins/$i.so"
 done
+made=$(date +%s)
 
 # OPTION...: then what `libraries` is called with, in $call. A thread is held for half a second at most: where the
 # machine was too busy for that, which the recording says, it is made again.
@@ -152,6 +153,7 @@ equal "$recorded: no buffer was looked for in vain" "$(field "$tmp/s" batches_un
 # After the second of a folder the others are read, at least one for each thread that was held, and those without markers
 # hold nobody.
 call="1 1" files=$plugins
+while [ $(($(date +%s) - made)) -le 10 ]; do sleep 0.1; done
 for options in "--mode exact" "--mode batch" --no-children; do
 	record "a folder of plug-ins, $options" $options
 	all_marks

@@ -115,6 +115,8 @@ _Noreturn static void become_keeper(int socket)
 	if (socket != KEEPER_SOCKET)
 		dup2(socket, KEEPER_SOCKET);
 	descriptors_keep_to(KEEPER_SOCKET);
+	/* The broker, which is a real-time process, waits for it and for the processes that detach. */
+	privileges_use_priority(true);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);

@@ -78,6 +78,8 @@ wait $recorder
 equal "alone: the recording ends with its process" $? 0
 equal "alone: no mark of the new one" "$(field "$tmp/s" marked)" 0
 wait_for "$tmp/new.out" ready
+# The recorder does not wait for the end of the detaching.
+check_nothing_left "alone"
 echo >&8
 echo >&8
 wait $again

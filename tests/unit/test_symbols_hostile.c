@@ -116,7 +116,9 @@ static uint64_t cpu_ms(void)
 /* Ends keeper and parser, so that their time is known, and starts others. */
 static void begin_anew(struct fixture *f)
 {
-	const struct symbols_options o = { .open_debug = open_debug, .context = f };
+	const struct symbols_options o = { .open_debug = open_debug,
+					   .context = f,
+					   .limit_ms = LOOKUPS_MS };
 
 	symbols_free(f->symbols);
 	assert_int_equal(symbols_new(f->names, &o, &f->symbols), 0);

@@ -167,6 +167,16 @@ static struct traced_task *find_task(pid_t tid)
 	return &tasks[n_tasks++];
 }
 
+/* Also one that has ended: a child may be killed before its parent's stop is seen. */
+static int task_was_seen(pid_t tid)
+{
+	unsigned i;
+
+	for (i = 0; i < n_tasks && tasks[i].tid != tid; i++)
+		;
+	return i < n_tasks;
+}
+
 /* Whose memory may be open is known in the end: it is the command's, which executes its program later. */
 static void search_tree(int attacker, struct search_reply *sum)
 {
@@ -229,7 +239,7 @@ static void resume_task(pid_t tid, int status)
 
 	if ((event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 	     event == PTRACE_EVENT_CLONE) &&
-	    !ptrace(PTRACE_GETEVENTMSG, tid, 0, &child))
+	    !ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) && !task_was_seen((pid_t)child))
 		find_task((pid_t)child);
 	if (event == PTRACE_EVENT_STOP && signal_number != SIGTRAP) {
 		ptrace(PTRACE_LISTEN, tid, 0, 0);

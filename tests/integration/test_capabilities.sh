@@ -183,6 +183,7 @@ for program in opens set-gid-opens secret-opens; do
 	calls=$(plugin_calls "$out")
 	late=$(($(field "$summary" followed_late) + $(field "$summary" processes_not_followed) + $(field "$summary" attached_late)))
 	check "$program: no calls of others (each time)" test "$calls" -le $wanted
+	check "$program: the recorder waits for what the broker counts" [ "$(field "$summary" detach_requests)" -gt 0 ]
 	# A child can be followed, or a library attached to, so late that the call is over; that is counted.
 	check "$program: calls recorded: $calls of $wanted, late: $late ($(field "$summary" attached_late) libraries)" test $((calls + late)) -ge $wanted
 done

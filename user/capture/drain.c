@@ -105,15 +105,17 @@ static void stop_batches(struct capture *c)
 }
 
 /*
- * Whether a program of ours may still be writing a record. That a process ends is written by its last thread, after
- * its marks; of what runs in other threads (--sched) or in interrupts that cannot be said.
+ * Whether a program of ours may still be writing a record, or the broker may still have to count. That a process ends is
+ * written by its last thread, after its marks; of what runs in other threads (--sched) or in interrupts that cannot be said.
+ * Where each process has links of its own, the broker counts the processes that got them late, or had ended before.
  */
 static bool may_be_writing(const struct capture *c)
 {
 	const struct capture_options *o = &c->options;
 
-	return c->processes || o->targets || account_sum(c, ACCOUNT_KERNEL_FULL) || o->sched ||
-	       o->syscalls || o->sample_hz || o->offcpu_ns || o->counter_interval_ns;
+	return c->processes || capture_attaches_each(c) || o->targets ||
+	       account_sum(c, ACCOUNT_KERNEL_FULL) || o->sched || o->syscalls || o->sample_hz ||
+	       o->offcpu_ns || o->counter_interval_ns;
 }
 
 int capture_stop(struct capture *c)

@@ -16,9 +16,11 @@
  * a string argument, EVENT_MAX_STRING bytes are kept.
  */
 enum {
-	READ_MAX_NAME = 128 * 6,
+	READ_MAX_NAME = NAME_LONGEST_REPAIRED,
 	READ_MAX_STRING = 256 * 6,
 };
+_Static_assert((int)READ_MAX_NAME <= (int)NAME_LONGEST, "what is read of a name is kept");
+_Static_assert(READ_MAX_STRING > EVENT_MAX_STRING, "a string that is cut was read further");
 
 struct draft {
 	const struct reader_sink *sink;

@@ -14,8 +14,6 @@
 #include "base/hash.h"
 
 #define DEFAULT_MAX_NAMES 65536
-#define LONGEST_NAME	  4096 /* bytes kept of any name, whatever the caller allows */
-#define LONGEST_CLEANED	  768  /* the same, where it was short before its repair */
 #define OTHER_NAMES	  "(other)"
 
 struct entry {
@@ -33,7 +31,7 @@ struct names {
 	uint32_t max_names;
 	uint32_t n_names; /* without (other) */
 	struct names_count count;
-	char scratch[LONGEST_NAME * 6 + 1];
+	char scratch[NAME_LONGEST * 6 + 1];
 };
 
 /*
@@ -204,7 +202,7 @@ static size_t name_cut_length(const char *bytes, size_t max_length)
 static size_t names_clean(struct names *names, const char *bytes, size_t length, size_t max_length,
 			  bool was_cut, bool *repaired)
 {
-	size_t n, most = max_length > LONGEST_CLEANED ? max_length : LONGEST_CLEANED;
+	size_t n, most = max_length > NAME_LONGEST_REPAIRED ? max_length : NAME_LONGEST_REPAIRED;
 
 	n = text_clean(names->scratch, sizeof(names->scratch), bytes, length, repaired);
 	if (n <= most)
@@ -221,8 +219,8 @@ const struct name *names_intern(struct names *names, const char *bytes, size_t l
 
 	if (!bytes)
 		bytes = "", length = 0;
-	if (max_length > LONGEST_NAME)
-		max_length = LONGEST_NAME;
+	if (max_length > NAME_LONGEST)
+		max_length = NAME_LONGEST;
 	cut = length > max_length;
 	if (cut) {
 		names->count.cut++;
@@ -250,13 +248,13 @@ const struct name *names_intern(struct names *names, const char *bytes, size_t l
 
 const struct name *names_intern_string(struct names *names, const char *string)
 {
-	return names_intern(names, string, strlen(string), LONGEST_NAME);
+	return names_intern(names, string, strlen(string), NAME_LONGEST);
 }
 
 const struct name *names_intern_foreign(struct names *names, const char *bytes, size_t length)
 {
 	const struct names_count count = names->count;
-	const struct name *name = names_intern(names, bytes, length, LONGEST_NAME);
+	const struct name *name = names_intern(names, bytes, length, NAME_LONGEST);
 
 	names->count.cut = count.cut;
 	names->count.repaired = count.repaired;

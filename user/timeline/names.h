@@ -28,14 +28,19 @@ struct names_count {
 	uint64_t capped;   /* uses of `(other)` because of the limit on their number */
 };
 
+enum {
+	NAME_LONGEST = 4096,		 /* bytes kept of any name, whatever the caller allows */
+	NAME_LONGEST_REPAIRED = 128 * 6, /* the same, where the repair made a shorter name longer */
+};
+
 /* max_names: how many distinct names are kept, 0 = 65536. Returns NULL when out of memory. */
 struct names *names_new(uint32_t max_names);
 void names_free(struct names *names);
 
 /*
  * The name of these bytes; never NULL (out of memory, it is `(other)`). `max_length`: how many
- * bytes are kept, normally MAX_NAME, at most 4096. A repaired name is no longer than that either,
- * or than 768 bytes. Equal results are the same pointer, valid until names_free().
+ * bytes are kept, normally MAX_NAME, at most NAME_LONGEST. A repaired name is no longer than that
+ * or than NAME_LONGEST_REPAIRED bytes. Equal results are the same pointer, valid until names_free().
  */
 const struct name *names_intern(struct names *names, const char *bytes, size_t length,
 				size_t max_length);

@@ -12,11 +12,7 @@
 #include <stdint.h>
 
 enum {
-	/*
-	 * Bytes of a string, with escapes. Even if it consists of escape sequences of six bytes, this
-	 * is more than READ_MAX_STRING, so that draft_string() counts it as cut.
-	 */
-	JSON_MAX_STRING = 16384,
+	JSON_MAX_STRING = 16384, /* bytes of a string, with escapes: see read_parser.h */
 	JSON_MAX_NUMBER = 1024,
 	/*
 	 * No trace has a string or white space of this length. The longest known strings are ftrace output

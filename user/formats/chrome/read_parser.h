@@ -16,6 +16,9 @@
 #include "formats/chrome/reader.h"
 #include "formats/draft.h"
 
+/* Even if a string consists of escape sequences of six bytes, draft_string() sees that it is cut. */
+_Static_assert(JSON_MAX_STRING > 6 * (READ_MAX_STRING + 4), "yajl gets more than is read");
+
 /*
  * Lists among the arguments of an event are kept as text: "[[1,3,224,224],[]]". An argument for each element would
  * exceed the limit of arguments, and nobody needs the elements of a shape as separate arguments.

@@ -55,11 +55,11 @@ language() {
 
 # --- what every file must have: one stub for each domain and kind, however many markers --------------
 
-all_kinds="begin end instant counter async_begin async_end flow_out flow_in alloc free"
+. "$here/../kinds.sh"
 {
-	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
+	for kind in $domain_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
 	printf 'default batch\nnet.rpc batch\n'
-	printf ' %s\n' flush read_strings thread_name step pause resume dump stop include_json scope_push scope_pop
+	printf ' %s\n' flush read_strings $control_kinds
 } | sort >expected.all
 
 # The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where
@@ -394,7 +394,7 @@ link gcc -std=c11 -O2 >log 2>&1
 
 readelf_finds() {
 	readelf -n program | awk '/Provider:/ { p = $2 } /Name:/ { print p, $2 }' | sort -u >found &&
-		for kind in $all_kinds; do
+		for kind in $domain_kinds; do
 			grep -qx "net $kind" found && grep -qx "prof_default $kind" found || return 1
 		done && grep -qx "prof_control step" found
 }

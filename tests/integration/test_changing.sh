@@ -3,6 +3,7 @@
 # ELF files that are truncated, rewritten and restored while they are read. Wrong contents are left out, recorder
 # and broker end normally with bounded memory, and the programs go on.
 . "$(dirname "$0")/lib.sh"
+. "$root/tests/kinds.sh"
 need_tracing
 set -f
 
@@ -51,7 +52,7 @@ check "the file as it is has markers" test "$sites" -ge 2
 change change
 for _ in $(seq 1 200); do
 	[ $odd -lt 5 ] || [ $odd -eq $attempts ] || break
-	attempt '(10 sites)' "$proftrace" list "$tmp/file"
+	attempt "($n_domain_kinds sites)" "$proftrace" list "$tmp/file"
 done
 check "list: some readings met a changed file" test $odd -ge 5
 check "list: some did not" test $odd -lt $attempts
@@ -93,10 +94,12 @@ for more in '-e none --sample 499' '-e none --stack outer' '-f storm*' '-e none 
 		attempt "attached to" "$proftrace" -v -p $target $more -d 50ms -o "$tmp/f"
 	done
 done
-# Its functions are beyond the 19 sites of its markers.
+# Its functions are beyond the sites of its markers.
+markers=$((n_domain_kinds + n_control_kinds))
+with_functions=$(seq -s '\|' $((markers + 1)) $((markers + 10)))
 for _ in $(seq 1 100); do
 	[ $odd -eq 0 ] || break
-	attempt 'attached to 2[0-9] sites' "$proftrace" -v -p $target -f 'storm*' -d 20ms -o "$tmp/f"
+	attempt "attached to \($with_functions\) sites" "$proftrace" -v -p $target -f 'storm*' -d 20ms -o "$tmp/f"
 done
 check "executed: some readings met a changed file" test $odd -gt 0
 verdict "executed" 524288

@@ -28,11 +28,11 @@ expect "an option that may be several" 2 "'--s' is ambiguous: .*--schedule.* --s
 expect "an option without its value" 2 "'--keep' needs a value: N" "$proftrace" --keep
 expect "one of one letter" 2 "'-p' needs a value: LIST" "$proftrace" -qp
 expect "an option that has none" 2 "'--strict' takes no value" "$proftrace" --str=3
-for verb in report diff list merge convert top ctl check open serve; do
+for verb in $("$proftrace" --help | sed -nE 's/^  ([a-z]+) .*/\1/p'); do
 	expect "$verb: wrong usage, in one form" 2 "^hint: see .proftrace $verb --help.$" "$proftrace" $verb --frobnicate
 	equal "$verb: in two lines" "$(grep -c '^proftrace: ' "$tmp/err")$(wc -l <"$tmp/err")" 12
 done
-equal "argp has no words of its own left" "$(grep -l 'argp_error\|argp_parse(&argp' "$root"/user/cmd/*.c)" ""
+equal "argp has no words of its own left" "$(grep -rl 'argp_error\|argp_parse(&argp' "$root/user/cmd")" ""
 expect "bad pid" 2 "'12x' is not a PID list" "$proftrace" -p 12x
 expect "no pid between commas" 2 "'1,,2' is not a PID list" "$proftrace" -p 1,,2
 expect "no pid at all" 2 "' ' is not a PID list" "$proftrace" -p ' '

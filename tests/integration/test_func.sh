@@ -124,7 +124,7 @@ if command -v objcopy >/dev/null && command -v readelf >/dev/null && command -v 
 	objcopy --strip-all --add-section .gnu_debugdata="$tmp/symbols.xz" "$program" "$tmp/packed"
 	strip -o "$tmp/stripped" "$program"
 	record stripped -f recurse -- "$tmp/stripped" 2
-	check "without symbols there is no function" grep -q "no markers, probes\|no function matches" "$tmp/stripped.err"
+	check "without symbols there is no function" grep -q "no markers or functions\|no function matches" "$tmp/stripped.err"
 	record packed -f recurse -- "$tmp/packed" 2
 	equal "symbols that are compressed within the file" "$(calls packed recurse)" "$(said "$tmp/packed.out" recurse)"
 	id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
@@ -150,7 +150,7 @@ for n in 1 2 3 4 5 6 7; do seq 1 $((n * 3000)) >"$tmp/data/$n"; done
 [ ! -x "$compress" ] || record zlib -f 'libz.so.1:deflate*' -- "$compress" -j 2 -o "$tmp/archive.gz" "$tmp/data"
 if ! [ -x "$compress" ]; then
 	:
-elif grep -q 'no markers, probes' "$tmp/zlib.err" || ! [ -s "$tmp/zlib.json" ]; then
+elif grep -q 'no markers or functions' "$tmp/zlib.err" || ! [ -s "$tmp/zlib.json" ]; then
 	not_ok "libz" "$(cat "$tmp/zlib.err")"
 else
 	check_agree zlib "$tmp/zlib"

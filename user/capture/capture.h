@@ -86,6 +86,9 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 /* Detaches everything. */
 void capture_free(struct capture *capture);
 
+/* For messages that nothing was found: "no markers", or with -u and -f "no markers or probes of -u" and so on. */
+const char *capture_nothing(bool usdt, bool functions);
+
 /*
  * Attaches to a running process: its files and its threads' names. All its markers are recorded
  * from the moment this returns. -ENOENT: it has no markers (`f` says what was searched).

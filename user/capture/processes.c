@@ -169,31 +169,32 @@ static int scan_mapping(void *context, const struct mapping *m)
 	return 0;
 }
 
-/* What is missing, and the command that lists what exists, depend on the request. */
+const char *capture_nothing(bool usdt, bool functions)
+{
+	if (functions)
+		return usdt ? "no markers, probes of -u or functions of -f"
+			    : "no markers or functions of -f";
+	return usdt ? "no markers or probes of -u" : "no markers";
+}
+
+/* The command that lists what exists depends on the request. */
 static void process_without_sites(const struct capture_options *o, pid_t pid, unsigned n_files,
 				  struct failure *f)
 {
-	static const struct {
-		const char *what, *hint;
-	} requests[] = {
-		{ "no markers found in process",
-		  "`proftrace list -v -p %d` shows its files; was it compiled with proftrace.h, "
-		  "and does -D select its domain?" },
-		{ "neither markers nor probes of -u found in process",
-		  "`proftrace list -p %d` shows which probes -u could name" },
-		{ "neither markers nor functions of -f found in process",
-		  "`proftrace list -f FILE` shows which functions -f could name" },
-		{ "no markers, probes of -u or functions of -f found in process",
-		  "`proftrace list -f FILE` shows which functions -f could name" },
-	};
-	unsigned i = (o->n_functions ? 2 : 0) + (o->n_usdt ? 1 : 0);
-	char object[16], reason[96];
+	const char *hint =
+		o->n_functions ? "`proftrace list -f FILE` shows which functions -f could name"
+		: o->n_usdt    ? "`proftrace list -p %d` shows which probes -u could name"
+			       : "`proftrace list -v -p %d` shows its files; was it compiled with "
+				 "proftrace.h, and does -D select its domain?";
+	char what[96], object[16], reason[96];
 
+	snprintf(what, sizeof(what), "%s found in process",
+		 capture_nothing(o->n_usdt, o->n_functions));
 	snprintf(object, sizeof(object), "%d", (int)pid);
 	snprintf(reason, sizeof(reason), "searched the %u file%s it has mapped executable", n_files,
 		 n_files == 1 ? "" : "s");
-	failure_set(f, -ENOENT, requests[i].what, object, reason);
-	failure_hint(f, requests[i].hint, (int)pid);
+	failure_set(f, -ENOENT, what, object, reason);
+	failure_hint(f, hint, (int)pid);
 }
 
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,

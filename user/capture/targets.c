@@ -72,7 +72,7 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 
 static int targets_missing(const struct capture *c, unsigned n, struct failure *f)
 {
-	char number[16];
+	char what[96], number[16];
 
 	if (!n) {
 		failure_set(f, -ENOENT, "no process matches", "", NULL);
@@ -82,7 +82,9 @@ static int targets_missing(const struct capture *c, unsigned n, struct failure *
 		return -ENOENT;
 	}
 	snprintf(number, sizeof(number), "%u", n);
-	failure_set(f, -ENOENT, "no markers found in the processes that match", number, "");
+	snprintf(what, sizeof(what), "%s found in the processes that match",
+		 capture_nothing(c->options.n_usdt, c->options.n_functions));
+	failure_set(f, -ENOENT, what, number, "");
 	failure_hint(f, "`proftrace list -v -p PID` shows what was searched%s",
 		     c->options.n_domains ? "; does -D select their domain?" : "");
 	return -ENOENT;

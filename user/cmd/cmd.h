@@ -50,6 +50,10 @@ struct argp_state;
 struct record_options;
 void record_rules_check(struct argp_state *state, const struct record_options *options);
 
+/* record_end.c: finishes the outputs and prints what users have to know. Returns the exit status. */
+struct recording;
+int record_finish(struct recording *recording);
+
 /* End the program if the verb would reject its arguments. They open nothing. */
 void report_check_arguments(int argc, char **argv);
 void diff_check_arguments(int argc, char **argv);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `proftrace record`: starts a recording, runs it and ends it. `proftrace top` calls the same functions.
+ * `proftrace record`: starts a recording and runs it; record_end.c ends it. `proftrace top` calls the same functions.
  *
  * The order of the start matters. The command is forked first, because its process belongs to the user, who may take
  * every descriptor that it holds. Then everything that needs privileges is opened, and only then is untrusted data
@@ -372,116 +372,6 @@ static int record_start(struct recording *r, struct failure *f)
 	if (!error)
 		record_open_control(r);
 	return error;
-}
-
-static void print_no_markers(const struct record_options *o)
-{
-	print_visible(stderr, "proftrace: %s%s found in '%s' or the programs that it executed\n",
-		      o->n_functions ? "no markers, probes of -u or functions of -f"
-		      : o->n_usdt    ? "no markers or probes of -u"
-				     : "no markers",
-		      o->n_domains ? " in the domains of -D" : "", o->command[0]);
-	if (o->n_functions)
-		print_visible(
-			stderr,
-			"hint: `proftrace list -f FILE` shows which functions -f could name\n");
-	else
-		print_visible(stderr, "hint: `proftrace list FILE` shows the %s of a program\n",
-			      o->n_domains ? "domains" : "markers");
-}
-
-/* A pattern that matches nothing is most likely misspelt. */
-static void print_not_found(const struct recording *r)
-{
-	const char *text;
-	char option;
-
-	for (unsigned i = 0; capture_files(r->capture); i++) {
-		text = capture_not_found(r->capture, i, &option);
-		if (!text)
-			break;
-		print_visible(stderr, "proftrace: no %s matches -%c '%s'\n",
-			      option == 'u' ? "probe" : "function", option, text);
-	}
-}
-
-static void print_disk_full_hint(const struct recording *r)
-{
-	bool full = false;
-
-	for (unsigned i = 0; i < r->n_files; i++) {
-		int error = r->files[i].error;
-
-		full |= error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
-	}
-	if (full)
-		print_visible(stderr,
-			      "hint: limit the output with --max-size SIZE and --keep N, or write "
-			      "elsewhere with -o NAME\n");
-}
-
-static void print_broker_failure(const struct recording *r)
-{
-	struct failure f;
-
-	if (capture_stuck(r->capture, &f)) {
-		print_visible(stderr,
-			      "proftrace: the broker does not answer: the recording ends here\n");
-		failure_print(&f, stderr);
-	} else if (r->broker_died) {
-		print_visible(stderr,
-			      "proftrace: the broker process died: the recording ends here\n");
-	}
-}
-
-static int record_finish(struct recording *r)
-{
-	struct account account;
-	int not_included;
-
-	plugins_recording_ended(r);
-	not_included = include_all(r);
-	if (r->flight)
-		flight_finish(r);
-	timeline_finish(r->writer);
-	account = recording_account(r);
-	account.orderly = !recording_lost_broker(r) && !r->output_failed;
-	outputs_end(r, &account);
-	plugins_close(r, &account);
-	collector_finish(r, &account);
-	/* Closing the outputs may have failed, so the account is read again. */
-	account = recording_account(r);
-	account.orderly = !recording_lost_broker(r) && !r->output_failed;
-	status_clear(r);
-	print_disk_full_hint(r);
-	print_broker_failure(r);
-	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
-		print_no_markers(r->options);
-	if (r->options->verbosity >= 0)
-		print_not_found(r);
-	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
-		fputs("proftrace: nothing was recorded: no step of the schedule has begun\n"
-		      "hint: the program announces its steps with PROF_STEP(epoch, batch)\n",
-		      stderr);
-	if (r->options->verbosity >= 0)
-		summary_print(r, &account);
-	if (summary_json(r, &account))
-		return STATUS_FAILED;
-	for (unsigned i = 0; i < r->n_plugins; i++) {
-		if (r->plugins[i].consumer->error)
-			return STATUS_FAILED;
-	}
-	if (r->output_failed || recording_lost_broker(r) || not_included)
-		return STATUS_FAILED;
-	if (r->options->strict &&
-	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
-	     account.late_steps || account.batches_unread || account.files_refused ||
-	     account.kernel_events_lost || account.sched_lost || account.waits_lost ||
-	     account.syscalls_lost || account.stacks_lost || account.sites_refused ||
-	     account.unreadable_args || account.unreadable_names || !includes_are_whole(r) ||
-	     collector_has_lost(r)))
-		return STATUS_LOSSY;
-	return STATUS_DONE;
 }
 
 static int record_command_status(const struct recording *r)

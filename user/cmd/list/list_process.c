@@ -8,7 +8,7 @@
  */
 #include "base/array.h"
 #include "base/text.h"
-#include "cmd/list.h"
+#include "cmd/list/list.h"
 #include "privilege/containers.h"
 
 #include <errno.h>
@@ -170,7 +170,6 @@ static int mappings_not_readable(struct failure *f, int error, pid_t pid)
 
 static int process_read_mappings(struct process *p, struct failure *f)
 {
-	char object[16];
 	int fd = openat(p->dir, "maps", O_RDONLY | O_CLOEXEC), r;
 
 	if (fd < 0)
@@ -179,11 +178,11 @@ static int process_read_mappings(struct process *p, struct failure *f)
 	close(fd);
 	if (r < 0)
 		return mappings_not_readable(f, r, p->pid);
-	snprintf(object, sizeof(object), "%d", (int)p->pid);
 	if (p->n_files == 0)
-		return failure_set(f, -ENOENT, "no markers found in process", object,
-				   r == 0 ? "it has exited or is a kernel thread"
-					  : "it has no executable file mappings");
+		return list_no_markers(p->pid,
+				       r == 0 ? "it has exited or is a kernel thread"
+					      : "it has no executable file mappings",
+				       f);
 	return 0;
 }
 

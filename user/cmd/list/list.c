@@ -3,7 +3,7 @@
  * `proftrace list` shows the markers and probes in files or in a running process. It changes
  * nothing and only needs the permission to read the files.
  */
-#include "cmd/list.h"
+#include "cmd/list/list.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -116,21 +116,28 @@ static int list_path(struct list *list, const char *path, bool quiet, struct fai
 	return r;
 }
 
+int list_no_markers(pid_t pid, const char *reason, struct failure *f)
+{
+	char object[16] = "";
+
+	if (pid)
+		snprintf(object, sizeof(object), "%d", (int)pid);
+	return failure_set(f, -ENOENT, pid ? "no markers found in process" : "no markers found",
+			   object, reason);
+}
+
 /* Reports which files were searched. */
 static int list_print_nothing_found(const struct list *list, const struct arguments *a)
 {
 	struct failure f;
-	char object[32], reason[256];
+	char reason[256];
 
-	if (a->pid)
-		snprintf(object, sizeof(object), "%d", (int)a->pid);
 	if (list->n_unnamed)
 		snprintf(reason, sizeof(reason), "searched %s and %u more", list->searched,
 			 list->n_unnamed);
 	else
 		snprintf(reason, sizeof(reason), "searched %s", list->searched);
-	failure_set(&f, -ENOENT, a->pid ? "no markers found in process" : "no markers found",
-		    a->pid ? object : "", reason);
+	list_no_markers(a->pid, reason, &f);
 	failure_hint(&f, "a program has markers if it was compiled with proftrace.h");
 	failure_print(&f, stderr);
 	return STATUS_FAILED;

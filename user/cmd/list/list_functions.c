@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `list -f`: prints the functions of one ELF file, and why `record -f` cannot record some of them. */
 #include "base/text.h"
-#include "cmd/list.h"
+#include "cmd/list/list.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints the markers and probes of one ELF file: a line per domain and per probe. */
-#include "cmd/list.h"
+#include "cmd/list/list.h"
 
 #include <errno.h>
 #include <inttypes.h>

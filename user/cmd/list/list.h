@@ -3,8 +3,8 @@
  * The parts of `proftrace list`: files named on the command line (list.c), or those of a process
  * (list_process.c).
  */
-#ifndef PROFTRACE_CMD_LIST_H
-#define PROFTRACE_CMD_LIST_H
+#ifndef PROFTRACE_CMD_LIST_LIST_H
+#define PROFTRACE_CMD_LIST_LIST_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +39,9 @@ int list_file(struct list *list, int fd, const char *path, const struct list_sem
 
 /* Prints the functions of one ELF file. */
 int list_functions(struct list *list, int fd, const char *path, struct failure *f);
+
+/* Sets the failure that nothing was found, of a process if `pid` is not 0, and returns it. */
+int list_no_markers(pid_t pid, const char *reason, struct failure *f);
 
 /* Prints the markers and probes of all files that a process has mapped executable. */
 int list_process(struct list *list, pid_t pid, struct failure *f);

@@ -75,6 +75,10 @@ expect "command without a domain that is wanted" 0 "in the domains of -D" \
 check "... hint" grep -q '^hint: .*domains' "$tmp/err"
 "$proftrace" -q -o st -- sh -c 'exit 42'
 equal "the command's exit status" $? 42
+"$proftrace" -q -o - -- sh -c 'exit 42' >/dev/full 2>/dev/null
+equal "the command's exit status, if the recording fails, too" $? 42
+"$proftrace" -q -o - -- true >/dev/full 2>/dev/null
+equal "the recording's, if the command succeeds" $? 1
 "$proftrace" -q -o st -- sh -c 'kill -TERM $$'
 equal "the command's signal" $? 143
 

@@ -468,8 +468,8 @@ int record(const struct record_options *options, struct top *top)
 	control_free(r->control);
 	r->control = NULL;
 	recording_wait_for_command(r);
-	if (status == STATUS_DONE)
-		status = record_command_status(r);
+	/* The command's own failure is what its caller looks for. */
+	status = record_command_status(r) ?: status;
 	record_free(r);
 	return status;
 }

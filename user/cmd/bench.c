@@ -72,7 +72,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Options of `proftrace diff`:", 2 },
 	{ "per", KEY_PER, "NAME", 0, "Divide counts and totals by the number of slices NAME", 0 },
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
-	  "Exit with 4 if a time has grown for certain, and by PERCENT or more", 0 },
+	  "Exit with 4 if a time has certainly grown, and by PERCENT or more", 0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0,
 	  "The confidence of all decisions together (99%)", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0,

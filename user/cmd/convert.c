@@ -32,7 +32,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "Write OUT (repeatable)", 0 },
-	{ "compress", OPTION_COMPRESS, NULL, 0, "Compress Perfetto files to about a fifth", 0 },
+	{ "compress", OPTION_COMPRESS, NULL, 0,
+	  "Compress Perfetto files to about a fifth of their size", 0 },
 	{ "critical", OPTION_CRITICAL, "NAME", 0,
 	  "Add tracks with the critical paths of the slices that match NAME (a glob), as report "
 	  "--critical finds them",

@@ -52,8 +52,8 @@ static const char doc[] =
 	"Examples:\n"
 	"  proftrace ctl pause -p 1234              the recording of process 1234\n"
 	"  proftrace ctl stop                       the only running recording\n"
-	"  proftrace ctl pause --only 1235          one process of a recording of several\n"
-	"  proftrace ctl stats --sort p99 -n 10     the ten longest p99 so far";
+	"  proftrace ctl pause --only 1235          one process of several\n"
+	"  proftrace ctl stats --sort p99 -n 10     the ten names with the longest p99";
 
 enum {
 	KEY_FORMAT = 256,

@@ -25,7 +25,7 @@ enum {
 static const char doc[] =
 	"Compare two sets of traces: what changed between A and B, and why.\v"
 	"Each A and B is a trace of one run, or a table saved by `proftrace report --format json`. "
-	"Five runs on each side can be compared at the default confidence; more show smaller "
+	"The default confidence needs at least five runs on each side; more runs show smaller "
 	"changes. One trace on each side is compared in blocks of its time.\n\n"
 	"Examples:\n"
 	"  proftrace diff --per request old*.pftrace -- new*.pftrace\n"
@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	  "runs; with one trace on each side, by seconds)",
 	  0 },
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
-	  "Exit with 4 if a time has grown for certain, and by PERCENT or more", 0 },
+	  "Exit with 4 if a time has certainly grown, and by PERCENT or more", 0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0,
 	  "The confidence of all decisions together (99%)", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, markdown or json", 0 },

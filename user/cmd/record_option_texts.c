@@ -11,21 +11,22 @@ const char record_doc[] =
 	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.*\n"
 	"  sudo proftrace -D 'net.*' -p 1234      only domains that match net.*\n"
 	"  sudo proftrace -- ./server --port 80   a command and its children\n"
-	"  sudo proftrace -n 'nginx*' --wait      all of that name, and those that start later\n"
+	"  sudo proftrace -n 'nginx*' --wait      all of that name, now and later\n"
 	"  sudo proftrace --flight-recorder 10s --trigger 'slice:request>50ms' -p 1234\n"
 	"                                         the ten seconds before a slow request\n"
 	"\n"
 	"Open the .pftrace file in https://ui.perfetto.dev, or print it with `proftrace report`.";
 
 const struct argp_option record_options[] = {
-	{ "pid", 'p', "LIST", 0, "Attach to these processes, separated by commas or spaces", 0 },
+	{ "pid", 'p', "LIST", 0,
+	  "Attach to the processes with these PIDs, separated by commas or spaces", 0 },
 	{ "name", 'n', "GLOB", 0,
 	  "Attach to processes whose command or executable has this name; a GLOB with a slash is "
 	  "compared with the path of the executable (repeatable)",
 	  0 },
 	{ "user", KEY_USER, "USER", 0,
-	  "Attach to processes of this user, a name or a number; with -n, --cgroup, --unit or "
-	  "--container, processes have to match each of them (repeatable)",
+	  "Attach to processes of this user, a name or a number (repeatable). If several of -n, "
+	  "--user, --cgroup, --unit and --container are given, a process has to match each of them",
 	  0 },
 	{ "cgroup", KEY_CGROUP, "PATH", 0,
 	  "Attach to processes in this cgroup (v2) and those below it (repeatable)", 0 },
@@ -46,15 +47,14 @@ const struct argp_option record_options[] = {
 	  0 },
 	{ "duration", 'd', "TIME", 0, "Stop after this time, such as 500ms, 10s or 5m", 0 },
 	{ "start-at", KEY_START_AT, "TIME", 0,
-	  "Begin at TIME: 14:30:00 is a time of day, @SECONDS since 1970, and /10s the next "
-	  "multiple of 10s. Hosts whose clocks are synchronized "
-	  "begin at the same moment",
+	  "Begin at TIME: 14:30:00 (a time of day), @SECONDS (since 1970), or /10s (the next "
+	  "multiple of 10s), so that hosts whose clocks are synchronized begin at the same moment",
 	  0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Record only domains whose names match; !GLOB excludes domains (repeatable)", 0 },
 	{ "usdt", 'u', "SPEC", 0,
 	  "Also record existing USDT probes: PROVIDER:NAME with globs as instants, BEGIN~END as "
-	  "slices; /TEMPLATE after them says how to name these (repeatable)",
+	  "slices; a /TEMPLATE at the end sets their names (repeatable)",
 	  0 },
 	{ "func", 'f', "SPEC", 0,
 	  "Also record functions as slices, without recompiling: [LIB:]NAME[(ARG,...)] with globs; "
@@ -108,8 +108,8 @@ const struct argp_option record_options[] = {
 	  "With --otlp: interval of the metrics and profiles, at least 1s (60s)", 0 },
 	{ "otlp-gzip", KEY_OTLP_GZIP, NULL, 0, "With --otlp: compress requests", 0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0, "With --stats-only: one row for each thread", 0 },
-	{ "buffer", KEY_BUFFER, "SIZE", 0,
-	  "Size of the kernel ring buffers, all together, 64K to 2G (64M)", 0 },
+	{ "buffer", KEY_BUFFER, "SIZE", 0, "Total size of the kernel ring buffers, 64K to 2G (64M)",
+	  0 },
 	{ "buffers", KEY_BUFFERS, "N", 0,
 	  "Number of ring buffers, each for some of the CPUs, at most 32 (1; on more than 4 CPUs "
 	  "about one for every two CPUs, at most 16)",
@@ -117,21 +117,22 @@ const struct argp_option record_options[] = {
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
 	{ "compress", KEY_COMPRESS, NULL, 0,
-	  "Compress Perfetto files to about a fifth, for twice the recorder's CPU time per event",
+	  "Compress Perfetto files to about a fifth of their size; the recorder then needs twice "
+	  "the CPU time per event",
 	  0 },
 	{ "max-size", KEY_MAX_SIZE, "SIZE", 0,
 	  "Continue in new files when a file reaches this size, at least 64K", 0 },
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name and delete older ones",
 	  0 },
 	{ "quota", KEY_QUOTA, "SIZE", 0,
-	  "Delete the oldest files when those of all recordings with --quota in the directory "
+	  "Delete the oldest files when all files of recordings with --quota in the directory "
 	  "exceed SIZE together",
 	  0 },
 	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
 	  "Keep the last TIME in memory and write it when a trigger fires", 0 },
 	{ "trigger", KEY_TRIGGER, "SPEC", 0,
-	  "Make the flight recorder write: slice:NAME>50ms or instant:NAME (repeatable); SIGUSR2 "
-	  "is always a trigger",
+	  "Write what the flight recorder has in memory on this event: slice:NAME>50ms or "
+	  "instant:NAME (repeatable); SIGUSR2 always does",
 	  0 },
 	{ "flight-memory", KEY_FLIGHT_MEMORY, "SIZE", 0,
 	  "Memory of the flight recorder, at least 64K (64M)", 0 },
@@ -164,8 +165,8 @@ const struct argp_option record_options[] = {
 	  "example 997)",
 	  0 },
 	{ "stack", KEY_STACK, "GLOB", 0,
-	  "Also record the call stack where slices and instants with a matching name begin "
-	  "(repeatable)",
+	  "Also record the call stack of each instant, and of each begin of a slice, with a "
+	  "matching name (repeatable)",
 	  0 },
 	{ "offcpu", KEY_OFFCPU, "TIME", 0,
 	  "Also record the call stack of a thread that blocks longer than TIME inside a slice", 0 },

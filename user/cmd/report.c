@@ -44,7 +44,7 @@ static const char doc[] =
 	"Print a table of the slices of traces: their count, their total and their self time.\v"
 	"A TRACE is a Perfetto trace or Chrome JSON, gzipped or not, from proftrace or another "
 	"program; - is standard input. Several traces become one table. A truncated trace is read "
-	"up to the byte where it ends.\n\n"
+	"up to where it was cut off.\n\n"
 	"Examples:\n"
 	"  proftrace report slow.pftrace\n"
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
@@ -89,8 +89,9 @@ static const struct argp_option options[] = {
 	  "for at each moment, across threads and processes (record --wait-reasons)",
 	  0 },
 	{ "ranks", KEY_RANKS, "NAME", OPTION_ARG_OPTIONAL,
-	  "Show which rank of a parallel job came last to the collectives, and what it did before: "
-	  "the slices that match NAME (a glob; default: the names of MPI, NCCL and others)",
+	  "For each collective operation of a parallel job, show which rank came last, and what it "
+	  "did before. Collectives are the slices that match NAME (a glob; default: the names of "
+	  "MPI, NCCL and others)",
 	  0 },
 	{ "flame", KEY_FLAME, "NAME", OPTION_ARG_OPTIONAL,
 	  "Write a flame graph of the samples (record --sample): all samples, or the samples in "

@@ -446,33 +446,6 @@ static const struct name *intern_record_comm(struct capture *c, const struct rec
 			    MAX_NAME);
 }
 
-static void decode_fork(struct capture *c, const struct record *r, struct event *e)
-{
-	const struct record_plain *plain = (const struct record_plain *)r;
-	const struct traced_process *parent;
-	struct traced_process *p;
-
-	e->id = plain->ops.a;
-	if (r->tgid != r->tid)
-		return;
-	process_add(c, r->tgid, true);
-	parent = process_find(c, (pid_t)plain->ops.a);
-	p = process_find(c, (pid_t)r->tgid);
-	if (p && parent && !parent->is_hidden)
-		p->is_hidden = false;
-	if (p && parent)
-		p->is_paused = parent->is_paused;
-	files_follow(c, (pid_t)plain->ops.a, (pid_t)r->tgid);
-	if (c->stacks)
-		stacks_fork(c->stacks, r->tgid, (uint32_t)plain->ops.a);
-	/* The child was created while its parent's files were being read. */
-	if (r->flags & RECORD_WATCHED) {
-		const struct broker_target child = { r->tgid, 0 };
-
-		broker_trace(c->broker, &child, TRACED_WATCH | TRACED_MARKS, NULL);
-	}
-}
-
 static bool decode_kernel_event(struct capture *c, const struct record *r, size_t size,
 				struct event *e)
 {
@@ -493,7 +466,10 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	switch (r->kind) {
 	case RECORD_FORK:
 		e->kind = EVENT_FORK;
-		decode_fork(c, r, e);
+		e->id = plain->ops.a;
+		if (r->tgid == r->tid)
+			process_forked(c, (pid_t)r->tgid, (pid_t)plain->ops.a,
+				       r->flags & RECORD_WATCHED);
 		break;
 	case RECORD_EXEC:
 		e->kind = EVENT_EXEC;

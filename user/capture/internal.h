@@ -540,6 +540,7 @@ void files_follow(struct capture *c, pid_t parent, pid_t child);
 /* The process has exited, or may not be recorded any more: the broker closes its links. */
 void files_release(struct capture *c, pid_t pid);
 void process_executed(struct capture *c, pid_t pid);
+void process_forked(struct capture *c, pid_t child, pid_t parent, bool is_watched);
 /* targets.c: the kernel has found a process that --wait waits for. */
 void target_started(struct capture *c, pid_t pid);
 /* Attaches to the program that a held thread is going to execute. */

@@ -443,6 +443,29 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 		libraries_expect(c, program, (pid_t)r->head.tgid, directory);
 }
 
+/* `is_watched`: it was created while its parent's files were being read, and its marks are not recorded yet. */
+void process_forked(struct capture *c, pid_t child, pid_t parent_pid, bool is_watched)
+{
+	const struct traced_process *parent;
+	struct traced_process *p;
+
+	process_add(c, child, true);
+	parent = process_find(c, parent_pid);
+	p = process_find(c, child);
+	if (p && parent && !parent->is_hidden)
+		p->is_hidden = false;
+	if (p && parent)
+		p->is_paused = parent->is_paused;
+	files_follow(c, parent_pid, child);
+	if (c->stacks)
+		stacks_fork(c->stacks, (uint32_t)child, (uint32_t)parent_pid);
+	if (is_watched) {
+		const struct broker_target target = { child, 0 };
+
+		broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, NULL);
+	}
+}
+
 /*
  * Scans a process that has executed a program. Most programs are attached to while a thread is
  * held. But this program was already running if its dynamic linker was not known, if a static

@@ -136,6 +136,22 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 	}
 	equal "its user's own directory" "$(lives_on "$tmp/theirs/plain.json")" "0 2"
 	equal "where it was started, and could not go itself" "$(cd closed/inside && lives_on plain.json)" "0 2"
+	# Nor what everybody may but its group, or all but whom a list of users excludes.
+	mkdir but_group && cp w2.json but_group/plain.json && chmod 705 but_group
+	cp w2.json but_listed.json
+	chmod 644 but_group/plain.json but_listed.json
+	python3 - but_listed.json "$(id -u nobody)" <<-'END'
+		import os, struct, sys
+		entries = (1, 6, -1), (2, 0, int(sys.argv[2])), (4, 4, -1), (16, 4, -1), (32, 4, -1)
+		os.setxattr(sys.argv[1], "system.posix_acl_access", struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *e) for e in entries))
+	END
+	for excluded in but_group/plain.json but_listed.json; do
+		if setpriv --reuid nobody --clear-groups cat $excluded >read 2>&1; then
+			skip "$excluded: nothing of it" "there are no lists of users here"
+		else
+			equal "$excluded: nothing of it" "$(as_nobody 1 $excluded)" "0 "
+		fi
+	done
 	# It becomes root by what it executes, before the recorder looks or after.
 	cp "$(command -v sleep)" becomes && chmod 4755 becomes
 	chmod 644 secret.json && mv secret.json closed/

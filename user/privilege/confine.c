@@ -65,6 +65,7 @@ static const int recorders[] = {
 	SCMP_SYS(getrandom),
 	SCMP_SYS(getrusage),
 	SCMP_SYS(getsockopt),
+	SCMP_SYS(getxattr), /* whether a file has an access control list */
 	SCMP_SYS(lstat),
 	SCMP_SYS(memfd_create), /* compressed symbols of a file are unpacked there */
 	SCMP_SYS(open),

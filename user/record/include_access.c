@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static bool requester_owns(const struct requester *requester, const struct stat *st)
@@ -25,11 +26,26 @@ static bool requester_owns(const struct requester *requester, const struct stat 
 				: requester->or_us && st->st_uid == geteuid();
 }
 
-bool requester_may_read(const struct requester *requester, const struct stat *st)
+/*
+ * Whether everybody has this permission, which is that of others. It does not hold for whom an access control list excludes,
+ * nor for the group of the file, if that has less: which groups the user has is not known.
+ */
+static bool everybody_may(int fd, const struct stat *st, mode_t of_others)
 {
-	if (st->st_mode & S_IROTH || (requester->known && !requester->uid))
-		return true;
-	return requester_owns(requester, st);
+	const mode_t all = of_others | of_others << 3;
+	char path[32];
+
+	if ((st->st_mode & all) != all)
+		return false;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return getxattr(path, "system.posix_acl_access", NULL, 0) < 0 &&
+	       (errno == ENODATA || errno == EOPNOTSUPP);
+}
+
+bool requester_may_read(const struct requester *requester, int fd, const struct stat *st)
+{
+	return requester_owns(requester, st) || (requester->known && !requester->uid) ||
+	       everybody_may(fd, st, S_IROTH);
 }
 
 static bool requester_may_enter(const struct requester *requester, int directory)
@@ -38,7 +54,8 @@ static bool requester_may_enter(const struct requester *requester, int directory
 
 	if (fstat(directory, &st) || !S_ISDIR(st.st_mode))
 		return false;
-	return st.st_mode & S_IXOTH || (st.st_mode & S_IXUSR && requester_owns(requester, &st));
+	return requester_owns(requester, &st) ? st.st_mode & S_IXUSR
+					      : everybody_may(directory, &st, S_IXOTH);
 }
 
 /* A deleted file, or one outside of our root, has a path that leads nowhere. */

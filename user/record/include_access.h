@@ -20,8 +20,8 @@ struct requester {
 	bool or_us;
 };
 
-/* Checks the mode of the file. */
-bool requester_may_read(const struct requester *requester, const struct stat *st);
+/* Checks the permissions of the file (`fd` may be O_PATH). */
+bool requester_may_read(const struct requester *requester, int fd, const struct stat *st);
 
 /*
  * Checks the directories from `base`, or from the root if `place` is not beneath `base`, to `place`

@@ -180,7 +180,7 @@ static int include_check_file(const struct include *in, int fd)
 		return -EIO;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (in->from_program && !requester_may_read(&in->requester, &st))
+	if (in->from_program && !requester_may_read(&in->requester, fd, &st))
 		return -EACCES;
 	return in->from_program && !st.st_size ? -ENODATA : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which format a scraper gets for its header Accept: native histograms only if it asks for them. */
+/* Which format a scraper gets for its header Accept: native histograms only if it asks for them. Addresses of --metrics. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,12 +60,28 @@ static void test_other_messages(void **state)
 	assert_true(metrics_prefers_protobuf(longer));
 }
 
+/* A loopback address in any form is one for the check of the Host header. */
+static void test_mapped_addresses(void **state)
+{
+	struct metrics_address a;
+
+	(void)state;
+	assert_true(metrics_parse_address("[::ffff:127.0.0.1]:9464", &a));
+	assert_int_equal(a.socket.any.sa_family, AF_INET);
+	assert_int_equal(ntohl(a.socket.v4.sin_addr.s_addr), INADDR_LOOPBACK);
+	assert_int_equal(ntohs(a.socket.v4.sin_port), 9464);
+	assert_true(metrics_parse_address("[::1]:9464", &a));
+	assert_int_equal(a.socket.any.sa_family, AF_INET6);
+	assert_false(metrics_parse_address("[::ffff:127.0.0.1:9464", &a));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_scrapers_send),
 		cmocka_unit_test(test_quality),
 		cmocka_unit_test(test_other_messages),
+		cmocka_unit_test(test_mapped_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,14 +10,15 @@
 
 #define HTTP_LIBRARY "libmicrohttpd.so.12"
 
-#define HTTP_FUNCTIONS(USE)              \
-	USE(add_response_header)         \
-	USE(create_response_from_buffer) \
-	USE(create_response_from_fd64)   \
-	USE(destroy_response)            \
-	USE(get_connection_info)         \
-	USE(lookup_connection_value)     \
-	USE(queue_response)              \
+#define HTTP_FUNCTIONS(USE)                \
+	USE(add_response_header)           \
+	USE(create_response_from_buffer)   \
+	USE(create_response_from_callback) \
+	USE(create_response_from_fd64)     \
+	USE(destroy_response)              \
+	USE(get_connection_info)           \
+	USE(lookup_connection_value)       \
+	USE(queue_response)                \
 	USE(run_wait) USE(start_daemon) USE(stop_daemon)
 
 #define HTTP_POINTER(name) typeof(&MHD_##name) name;

@@ -28,6 +28,17 @@ enum {
 
 /* --- the address ------------------------------------------------------------------------------- */
 
+/* "[::ffff:127.0.0.1]" is 127.0.0.1 for clients, and so it is for the check of what they ask for (metrics_serve.c). */
+static void metrics_unmap_address(struct metrics_address *a)
+{
+	const struct sockaddr_in6 v6 = a->socket.v6;
+
+	if (!IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+		return;
+	a->socket.v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = v6.sin6_port };
+	memcpy(&a->socket.v4.sin_addr, &v6.sin6_addr.s6_addr[12], 4);
+}
+
 bool metrics_parse_address(const char *text, struct metrics_address *ret_address)
 {
 	const char *colon = strrchr(text, ':');
@@ -47,7 +58,10 @@ bool metrics_parse_address(const char *text, struct metrics_address *ret_address
 		address[n - 1] = '\0';
 		ret_address->socket.v6.sin6_family = AF_INET6;
 		ret_address->socket.v6.sin6_port = htons((uint16_t)port);
-		return inet_pton(AF_INET6, address + 1, &ret_address->socket.v6.sin6_addr) == 1;
+		if (inet_pton(AF_INET6, address + 1, &ret_address->socket.v6.sin6_addr) != 1)
+			return false;
+		metrics_unmap_address(ret_address);
+		return true;
 	}
 	ret_address->socket.v4.sin_family = AF_INET;
 	ret_address->socket.v4.sin_port = htons((uint16_t)port);

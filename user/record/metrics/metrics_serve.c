@@ -27,6 +27,25 @@ enum {
 	ANSWER_LIMIT = 5000,	/* ms in which the recorder has to answer */
 	AT_ONCE_NS = 500000000, /* that the recorder may need for answers at once, */
 	SHARE = 10,		/* then one part in so many of the time */
+	/* Of some megabytes each, where there are many names. Who asks and does not read shall not fill the memory. */
+	MOST_ANSWERS = 8,
+	BLOCK = 1 << 16,
+};
+
+/* A table, which any number of connections are sent. */
+struct answer {
+	struct metrics_server *server;
+	struct MHD_Response *response; /* the server's own use of it */
+	uint64_t nth;
+	bool is_closed; /* its connections are */
+	char *bytes;
+	size_t size;
+	struct answer *older;
+};
+
+struct connection {
+	int fd;		 /* -1: closed */
+	uint64_t answer; /* which it was sent last */
 };
 
 struct metrics_server {
@@ -34,13 +53,11 @@ struct metrics_server {
 	bool is_local; /* listens on a loopback address */
 	char host[INET6_ADDRSTRLEN + 16];
 	char port[8];
-	int came[MOST_IDLE]; /* sockets of the latest connections; -1: closed */
+	struct connection came[MOST_IDLE]; /* the latest ones */
 	unsigned n_came;
-	/* The latest as text, and as protocol buffers. */
-	struct answer {
-		char *bytes;
-		size_t size;
-	} answers[2];
+	struct answer *latest[2]; /* as text, and as protocol buffers */
+	struct answer *answers;	  /* all, the latest first */
+	uint64_t n_answers;
 	uint64_t used_ns, at_ns; /* of the recorder's time, as of this moment */
 };
 
@@ -98,6 +115,113 @@ static char *request_table(const struct metrics_server *s, bool protobuf, size_t
 	return answer;
 }
 
+/* --- answers ----------------------------------------------------------------------------------- */
+
+static ssize_t answer_read(void *context, uint64_t at, char *out, size_t most)
+{
+	const struct answer *a = context;
+	size_t n = a->size - at < most ? a->size - at : most;
+
+	memcpy(out, a->bytes + at, n);
+	return (ssize_t)n;
+}
+
+/* Neither the server nor a connection uses it any more. */
+static void answer_free(void *context)
+{
+	struct answer *a = context, **at = &a->server->answers;
+
+	while (*at != a)
+		at = &(*at)->older;
+	*at = a->older;
+	free(a->bytes);
+	free(a);
+}
+
+static bool response_describe(struct MHD_Response *response, const char *type)
+{
+	return http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
+	       http.add_response_header(response, "X-Content-Type-Options", "nosniff");
+}
+
+/* Takes the allocated text, if it returns an answer. */
+static struct answer *answer_new(struct metrics_server *s, char *bytes, size_t size, bool protobuf)
+{
+	struct answer *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	*a = (struct answer){ .server = s, .nth = ++s->n_answers, .size = size };
+	a->response = http.create_response_from_callback(size, BLOCK, answer_read, a, answer_free);
+	if (!a->response) {
+		free(a);
+		return NULL;
+	}
+	a->older = s->answers;
+	s->answers = a;
+	if (!response_describe(
+		    a->response,
+		    protobuf ? "application/vnd.google.protobuf; "
+			       "proto=io.prometheus.client.MetricFamily; encoding=delimited"
+			     : "application/openmetrics-text; version=1.0.0; charset=utf-8")) {
+		http.destroy_response(a->response);
+		return NULL;
+	}
+	a->bytes = bytes;
+	return a;
+}
+
+/* Closes the connections that are still sent the oldest table, if there are too many tables. */
+static void answers_limit(const struct metrics_server *s)
+{
+	struct answer *a, *oldest = NULL;
+	unsigned i, n = 0;
+
+	for (a = s->answers; a; a = a->older) {
+		if (a->is_closed || a == s->latest[false] || a == s->latest[true])
+			continue;
+		oldest = a;
+		n++;
+	}
+	if (n <= MOST_ANSWERS)
+		return;
+	oldest->is_closed = true;
+	for (i = 0; i < MOST_IDLE; i++) {
+		if (s->came[i].fd >= 0 && s->came[i].answer == oldest->nth)
+			shutdown(s->came[i].fd, SHUT_RDWR);
+	}
+}
+
+/*
+ * The recorder has a higher priority than the programs of the machine. Whoever asks without end shall not make it do nothing
+ * else: then older answers are repeated.
+ */
+static struct answer *answer_renew(struct metrics_server *s, bool protobuf)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), gained_ns = (begin_ns - s->at_ns) / SHARE;
+	struct answer **latest = &s->latest[protobuf];
+	size_t size = 0;
+	char *bytes;
+
+	s->used_ns -= gained_ns < s->used_ns ? gained_ns : s->used_ns;
+	s->at_ns = begin_ns;
+	if (*latest && s->used_ns >= AT_ONCE_NS)
+		return *latest;
+	if (*latest)
+		http.destroy_response((*latest)->response);
+	*latest = NULL;
+	bytes = request_table(s, protobuf, &size);
+	s->used_ns += clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	if (bytes && size > 3 && !memcmp(bytes, "ok ", 3)) {
+		memmove(bytes, bytes + 3, size - 3);
+		*latest = answer_new(s, bytes, size - 3, protobuf);
+	}
+	if (!*latest)
+		free(bytes);
+	answers_limit(s);
+	return *latest;
+}
+
 /* --- requests ---------------------------------------------------------------------------------- */
 
 static enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
@@ -105,8 +229,7 @@ static enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned 
 {
 	enum MHD_Result result = MHD_NO;
 
-	if (response && http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
-	    http.add_response_header(response, "X-Content-Type-Options", "nosniff"))
+	if (response && response_describe(response, type))
 		result = http.queue_response(connection, status, response);
 	if (response)
 		http.destroy_response(response);
@@ -137,46 +260,31 @@ static bool host_is_wrong(const struct metrics_server *s, struct MHD_Connection 
 	       (strncmp(host, "localhost:", 10) || strcmp(host + 10, s->port));
 }
 
-/*
- * The recorder has a higher priority than the programs of the machine. Whoever asks without end shall not make it do nothing
- * else: then older answers are repeated.
- */
-static const struct answer *renew_answer(struct metrics_server *s, bool protobuf)
+/* Where a connection is noted. Others may have come since, so that it is not any more. */
+static struct connection *connection_find(struct MHD_Connection *connection)
 {
-	struct answer *a = &s->answers[protobuf];
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), gained_ns = (begin_ns - s->at_ns) / SHARE;
+	const int fd =
+		http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	struct connection *noted =
+		http.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+			->socket_context;
 
-	s->used_ns -= gained_ns < s->used_ns ? gained_ns : s->used_ns;
-	s->at_ns = begin_ns;
-	if (a->bytes && s->used_ns >= AT_ONCE_NS)
-		return a;
-	free(a->bytes);
-	a->bytes = request_table(s, protobuf, &a->size);
-	if (a->bytes && (a->size < 3 || memcmp(a->bytes, "ok ", 3))) {
-		free(a->bytes);
-		a->bytes = NULL;
-	}
-	s->used_ns += clock_ns(CLOCK_MONOTONIC) - begin_ns;
-	return a->bytes ? a : NULL;
+	return noted->fd == fd ? noted : NULL;
 }
 
 static enum MHD_Result answer_scrape(struct metrics_server *s, struct MHD_Connection *connection)
 {
 	const bool protobuf = metrics_prefers_protobuf(
 		http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT));
-	const struct answer *answer = renew_answer(s, protobuf);
-	struct MHD_Response *response;
+	const struct answer *answer = answer_renew(s, protobuf);
+	struct connection *noted = connection_find(connection);
 
 	if (!answer)
 		return queue_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 				  "the recorder does not answer\n");
-	response = http.create_response_from_buffer(answer->size - 3, answer->bytes + 3,
-						    MHD_RESPMEM_MUST_COPY);
-	return queue_answer(connection, MHD_HTTP_OK, response,
-			    protobuf
-				    ? "application/vnd.google.protobuf; "
-				      "proto=io.prometheus.client.MetricFamily; encoding=delimited"
-				    : "application/openmetrics-text; version=1.0.0; charset=utf-8");
+	if (noted)
+		noted->answer = answer->nth;
+	return http.queue_response(connection, MHD_HTTP_OK, answer->response);
 }
 
 static enum MHD_Result handle_request(void *context, struct MHD_Connection *connection,
@@ -206,19 +314,22 @@ static void note_connection(void *context, struct MHD_Connection *connection, vo
 			    enum MHD_ConnectionNotificationCode code)
 {
 	struct metrics_server *s = context;
-	int *came = *slot;
+	struct connection *noted;
 
-	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-		came = &s->came[s->n_came++ % MOST_IDLE];
-		if (*came >= 0)
-			shutdown(*came, SHUT_RDWR);
-		*came = http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-				->connect_fd;
-		*slot = came;
-	} else if (*came == http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-				    ->connect_fd) {
-		*came = -1;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		noted = connection_find(connection);
+		if (noted)
+			noted->fd = -1;
+		return;
 	}
+	noted = &s->came[s->n_came++ % MOST_IDLE];
+	if (noted->fd >= 0)
+		shutdown(noted->fd, SHUT_RDWR);
+	*noted = (struct connection){
+		.fd = http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+			      ->connect_fd,
+	};
+	*slot = noted;
 }
 
 /* --- the process ------------------------------------------------------------------------------- */
@@ -256,7 +367,8 @@ int metrics_serve(int listener, int recorder, const struct metrics_address *addr
 	struct MHD_Daemon *daemon;
 
 	find_host(&s, address);
-	memset(s.came, -1, sizeof(s.came));
+	for (unsigned i = 0; i < MOST_IDLE; i++)
+		s.came[i].fd = -1;
 	daemon = http.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle_request, &s,
 				   MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
 				   MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_LIMIT,

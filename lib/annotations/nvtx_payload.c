@@ -15,6 +15,8 @@ enum {
 	MAX_VALUES = 1024, /* of an enum */
 	MAX_SCHEMAS = 4096,
 	MAX_DEPTH = 4, /* of schemas within schemas */
+	MAX_READ =
+		1024, /* entries in an event: one schema that contains itself 64 times would have 64^5 */
 	FLAG_POINTERS = 7 << 1,
 	FLAG_ARRAY = 7 << 4,
 	ARRAY_FIXED = 1 << 4,
@@ -33,6 +35,7 @@ static struct unsupported bad_schema = { "NVTX schemas of an unknown form", 0, N
 static struct unsupported unknown_schema = { "NVTX payloads of an unknown schema", 0, NULL, 0 };
 static struct unsupported unknown_entry = { "NVTX payload entries of an unknown type", 0, NULL, 0 };
 static struct unsupported too_short = { "NVTX payloads shorter than their schema", 0, NULL, 0 };
+static struct unsupported too_deep = { "NVTX payload entries beyond the 1024th", 0, NULL, 0 };
 static struct unsupported too_many = { "NVTX payload values beyond the 32nd", 0, NULL, 0 };
 
 /* A schema, or an enum, which has no entries. */
@@ -154,6 +157,7 @@ struct nvtx_reading {
 	void *domain;
 	struct nvtx_event *e;
 	const char *message;
+	unsigned n_read; /* entries */
 };
 
 /* An entry of it: how many of which type, and where. */
@@ -390,7 +394,10 @@ static size_t nvtx_schema_read(struct nvtx_reading *r, const struct nvtx_schema 
 	for (i = 0; i < s->n; i++) {
 		struct nvtx_item item = { .entry = &s->entries[i] };
 
-		if (depth > MAX_DEPTH || !nvtx_item_find(r, s, &item, numbers, data, size, &at))
+		if (r->n_read++ == MAX_READ)
+			unsupported_count(&too_deep);
+		if (depth > MAX_DEPTH || r->n_read > MAX_READ ||
+		    !nvtx_item_find(r, s, &item, numbers, data, size, &at))
 			return SIZE_MAX;
 		numbers[i] = 0;
 		if (item.type.kind == 'n') {

@@ -71,7 +71,8 @@ for mode in $(batch_modes); do
 		equal "$mode, $kind: bad payloads are counted" "$(for what in 'shorter than their schema' 'of an unknown schema'; do
 			counted "$tmp/t.$kind" "NVTX payloads $what"; done | xargs) $(counted "$tmp/t.$kind" 'NVTX schemas of an unknown form') $(
 			counted "$tmp/t.$kind" 'NVTX payload entries of an unknown type') $(
-			counted "$tmp/t.$kind" 'NVTX payload values beyond the 32nd')" '3 3 4 3 1'
+			counted "$tmp/t.$kind" 'NVTX payload values beyond the 32nd') $(
+			counted "$tmp/t.$kind" 'NVTX payload entries beyond the 1024th')" '3 3 4 3 1 1'
 	done
 	equal "$mode: payloads: enabled while somebody records" "$(grep -c '^enabled 1' "$tmp/out")" 2
 done

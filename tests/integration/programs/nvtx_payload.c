@@ -261,10 +261,27 @@ static void bad(void)
 				       { colors, 8, &c },
 				       { counted, SIZE_MAX, NULL } };
 	static const char zeros[64];
+	/* A schema that contains itself 64 times, and so 64^5 entries to the depth that is read. */
+	static struct entry selves[64];
+	static const struct schema endless = { 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 8,
+					       "b",
+					       STATIC,
+					       0,
+					       selves,
+					       64,
+					       1,
+					       0,
+					       1 << 25,
+					       NULL };
+	const struct payload self = { 1 << 25, sizeof(zeros), zeros };
 	const struct payload one = { ADD("b", STATIC, many, 40), 40, zeros };
 
 	slots.mark(domain, all, sizeof(all) / sizeof(*all));
 	slots.mark(domain, &one, 1);
+	for (int i = 0; i < 64; i++)
+		selves[i] = (struct entry){ 0, 1 << 25, "x", NULL, 0, 8, { 0 } };
+	slots.schema(domain, &endless);
+	slots.mark(domain, &self, 1);
 	slots.mark(domain, NULL, 5);
 	slots.schema(domain, NULL);
 	add_schema("b", STATIC, unknown, (size_t)1 << 40, 0);
@@ -301,6 +318,6 @@ int main(int argc, char **argv)
 	       worked, worked, worked, worked, worked);
 	printf("saw INSTANT Counted payloads %d\nsaw INSTANT b payloads %d\n"
 	       "saw INSTANT (no message) %d\ndone\n",
-	       were_bad, were_bad, were_bad);
+	       were_bad, 2 * were_bad, were_bad);
 	return 0;
 }

@@ -98,6 +98,12 @@ static void places(void **state)
 	assert_string_equal(place_of("/kubepods/pod1/" ID "/init.scope", "web"),
 			    "container web, unit init.scope");
 	assert_string_equal(place_of("/docker-" ID "0.scope", ""), "unit docker-" ID "0.scope");
+	/* Names that no unit has, in cgroups that a user may make. */
+	assert_string_equal(place_of("/u@1.service/x, container web.service", ""),
+			    "unit u@1.service");
+	assert_string_equal(place_of("/a\xff.service/b\033.scope/ .service", ""), "");
+	assert_string_equal(place_of("/dev-disk-by\\x2did.service/c", ""),
+			    "unit dev-disk-by\\x2did.service");
 }
 
 int main(void)

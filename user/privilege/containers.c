@@ -14,8 +14,10 @@
 
 #include "base/glob.h"
 
-#define HEX	"0123456789abcdef"
-#define CHANGES (IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR)
+#define HEX "0123456789abcdef"
+/* What systemd permits. */
+#define UNIT_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-_.\\@"
+#define CHANGES	  (IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR)
 
 struct state_search {
 	int watch;
@@ -242,6 +244,16 @@ static bool has_ending(const char *name, size_t length, const char *ending)
 	return length > n && !memcmp(name + length - n, ending, n);
 }
 
+/*
+ * Whoever may make a cgroup may choose its name. One that no unit can have is none: with a comma in it, it would look like
+ * several labels.
+ */
+static bool is_unit_name(const char *name, size_t length)
+{
+	return (has_ending(name, length, ".service") || has_ending(name, length, ".scope")) &&
+	       strspn(name, UNIT_NAME) >= length;
+}
+
 void cgroup_place(const char *path, struct process_place *ret)
 {
 	const char *name = path;
@@ -250,8 +262,7 @@ void cgroup_place(const char *path, struct process_place *ret)
 	while (*name) {
 		size_t length = strcspn(name, "/");
 
-		if (!name_container_id(name, length, ret->container) &&
-		    (has_ending(name, length, ".service") || has_ending(name, length, ".scope")))
+		if (!name_container_id(name, length, ret->container) && is_unit_name(name, length))
 			snprintf(ret->unit, sizeof(ret->unit), "%.*s", (int)length, name);
 		name += length + (name[length] == '/');
 	}

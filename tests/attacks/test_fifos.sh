@@ -32,6 +32,19 @@ for target in $2 $4; do
 	as "$made_uid" "$made_gid" ln -s o.pftrace "proftrace-storm-$target.pftrace"
 done
 
+# The control: what a program gives away that opens its output, which protected_fifos does not prevent without O_CREAT.
+mkfifo "$tmp/other"
+as "$made_uid" "$made_gid" "$tmp/fifo_reader" plain.json <"$tmp/other" >"$tmp/control" 2>&1 &
+control=$!
+exec 7>"$tmp/other"
+wait_for "$tmp/control" ready || finish
+for victim in "$owner_uid $owner_gid" "0 0"; do
+	as $victim dd of=plain.json conv=nocreat,notrunc <"$tmp/t.json" 2>/dev/null 7>&- 8>&- 9>&-
+done
+exec 7>&-
+wait $control
+check "a program that opens the FIFO of another user gives its output away" test "$(said "$tmp/control" bytes)" -gt "$(stat -c %s "$tmp/t.json")"
+
 refused() { # NAME UID GID COMMAND...
 	what=$1 uid=$2 gid=$3
 	shift 3

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Call stacks without frame pointers: known call chains, by two compilers with several flags; and programs
-# as the distribution ships them, of which nearly all samples have to reach the beginning of the thread.
+# Call stacks without frame pointers: known call chains, by two compilers with several flags; and tables that lie.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1
@@ -236,41 +235,5 @@ check "lies: no stack goes on where its table lies" no_callers lies.stacks
 check "lies: as frames that are none" test "$(field lies.sum stacks_unreadable)" -ge 20
 check "lies: and as rules that cannot be followed" test "$(field lies.sum stacks_unsupported)" -ge 10
 check_account lies lies.sum
-
-# --- programs of the distribution ----------------------------------------------------------------------
-
-stock() { # NAME PROGRAM COMMAND...
-	name=$1 program=$2
-	shift 2
-	if ! [ -x "$program" ]; then
-		skip "$name: its stacks are whole" "$program is not installed"
-		return
-	fi
-	# On a busy machine the mappings of a program are read late; most of the first samples are then unmapped.
-	for try in 1 2 3; do
-		record "$name" "$@"
-		whole "$name.sum" >whole && break
-		echo "# $name, try $try: $(cat whole)"
-	done
-	check "$name: its stacks are whole" whole "$name.sum"
-}
-
-awk 'BEGIN { srand(7); for (i = 0; i < 450000; i++) print int(rand() * 1e9) }' >numbers
-cat >work.py <<'EOT'
-import json
-def fib(n):
-    return n if n < 2 else fib(n - 1) + fib(n - 2)
-fib(30)
-len(json.dumps([str(i) for i in range(200000)]))
-EOT
-awk 'BEGIN { for (i = 0; i < 400; i++)
-	printf "int f%d(int *a, int n) { int s = 0; for (int i = 0; i < n; i++) { if (a[i] > %d) s += a[i] * i; else s ^= a[i] / (i + 1); } return s; }\n", i, i }' >work.c
-cc1=$(ls /usr/lib/gcc/x86_64-linux-gnu/*/cc1 2>/dev/null | tail -1)
-stock sort /usr/bin/sort /usr/bin/sort numbers -o sorted
-stock xz /usr/bin/xz /usr/bin/xz -T2 -3 -k -f numbers
-stock python3 /usr/bin/python3 /usr/bin/python3 work.py
-stock cc1 "${cc1:-cc1}" "${cc1:-cc1}" -quiet -O2 work.c -o work.s
-stock openssl /usr/bin/openssl /usr/bin/openssl speed -seconds 1 -bytes 1024 -evp aes-256-gcm
-stock openssl-bignum /usr/bin/openssl /usr/bin/openssl speed -seconds 1 ecdhp384
 
 finish

@@ -79,6 +79,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 struct blocked_thread {
 	__u64 since; /* 0: not blocked */
+	__u64 seen;  /* its voluntary context switches, at the last one that was shown here */
 	struct stack_work work;
 };
 
@@ -111,6 +112,28 @@ static __always_inline void save_blocked_stack(void *ctx, struct task_struct *ta
 	r->ops.b = walk_program(ctx, &b->work, (struct pt_regs *)bpf_task_pt_regs(task), task->tgid,
 				n);
 	b->since = now;
+	b->seen = task->nvcsw;
+}
+
+/*
+ * Some kernels do not show all context switches. The thread leaves its CPU: it must have been seen to come back from
+ * its last wait, and its voluntary switches since then can only be this one.
+ */
+static __always_inline void count_unseen_switches(struct task_struct *task, bool preempt)
+{
+	struct blocked_thread *b = bpf_task_storage_get(&blocked_threads, task, NULL, 0);
+	__u64 unseen;
+
+	if (!b)
+		return;
+	unseen = task->nvcsw - b->seen;
+	if (unseen && !preempt)
+		unseen--;
+	unseen += b->since != 0;
+	b->since = 0;
+	b->seen = task->nvcsw;
+	if (unseen && traced_flags(task->tgid) & TRACED_MARKS)
+		account_add_n(ACCOUNT_SWITCHES_UNSEEN, unseen);
 }
 
 static __always_inline void send_blocked_stack(struct task_struct *task, __u64 now)
@@ -146,6 +169,7 @@ int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_stru
 	if (!recording)
 		return 0;
 	now = bpf_ktime_get_ns();
+	count_unseen_switches(prev, preempt);
 	if (!preempt && prev_state && !(prev->flags & TASK_IS_EXITING) && is_sampled(prev->tgid))
 		save_blocked_stack(ctx, prev, now);
 	if (traced_flags(next->tgid) & TRACED_MARKS)

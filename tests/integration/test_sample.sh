@@ -152,12 +152,11 @@ check_account "--stack, of functions" calls.sum
 equal "--stack, of functions: of every call" "$(field calls.sum stacks)" "$(said calls.said threads)"
 
 # Where a thread blocks: as often as it slept that long in a slice, there, and for no less.
-"$proftrace" -q --sched --offcpu 10ms -e none --summary-json blocked.sum -o blocked -- "$programs/blocked" 20 >blocked.said
+"$proftrace" -q --offcpu 10ms -e none --summary-json blocked.sum -o blocked -- "$programs/blocked" 20 >blocked.said
 equal "--offcpu: exit status" $? 0
 "$stacks" blocked.pftrace >blocked.stacks
 check_account "--offcpu" blocked.sum
-# Some kernels hide the switches of the first process of a sandbox; who gets its CPU from that is not seen to wake up, which
-# is known by --sched.
+# Some kernels hide the switches of the first process of a sandbox; who gets its CPU from that is not seen to wake up.
 # A stack from before its unwind table was read is there, but ends below main. Both are counted.
 check "--offcpu: where it slept for long, each time" awk -v n="$(said blocked.said longer)" \
 	-v pending="$(field blocked.sum stacks_pending)" -v hidden="$(field blocked.sum sched_lost)" '

@@ -66,6 +66,11 @@ void capture_account(struct capture *c, struct account *a)
 	a->other_names += names_count(c->options.names)->capped;
 	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
 	a->sched_lost += account_sum(c, ACCOUNT_SCHED_LOST);
+	/* With --sched, the timeline finds them. */
+	if (!c->options.sched) {
+		a->sched_lost += account_sum(c, ACCOUNT_SWITCHES_UNSEEN);
+		a->sched_unseen += account_sum(c, ACCOUNT_SWITCHES_UNSEEN);
+	}
 	a->syscalls_lost += account_sum(c, ACCOUNT_SYSCALLS_LOST);
 	a->waits_lost += account_sum(c, ACCOUNT_WAITS_LOST);
 	a->stacks_lost += account_sum(c, ACCOUNT_STACKS_LOST);

@@ -148,7 +148,8 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, samples_lost), "sample[|s] of counters could not be taken",
 	  NULL },
 	{ offsetof(struct account, sched_lost),
-	  "context switch[ or wakeup|es and wakeups] lost: slices say unknown_ns",
+	  "context switch[ or wakeup|es and wakeups] lost: slices say unknown_ns, or lack where "
+	  "they were blocked",
 	  "--buffer SIZE" },
 	{ offsetof(struct account, waits_lost), "reason[|s] of waits lost: unknown in slices",
 	  "--buffer SIZE" },

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The packages for rpm: rpmlint is silent, they have no scripts, and rpm installs and removes them.
+# The packages for rpm: rpmlint is silent, they have no script but the one that ends the service, and rpm installs and
+# removes them.
 . "$(dirname "$0")/lib.sh"
-need rpmbuild rpm rpmlint
+need rpmbuild rpm rpmlint busybox
 rpms=$root/build/rpm
 rm -rf "$rpms"
 check "build" make -s -C "$root" rpm
@@ -11,8 +12,10 @@ for name in libproftrace proftrace proftrace-devel proftrace-doc; do
 done
 rpmlint -c "$root/tests/packages/rpmlint.toml" "$rpms"/*.rpm >"$tmp/rpmlint" 2>&1
 equal "rpmlint" "$(grep -E ': [EW]: |checked' "$tmp/rpmlint" | sed 's/.*checked; \(.*\) warnings.*/\1/')" "0 errors, 0"
-equal "no scripts" "$(for file in "$rpms"/*.rpm; do rpm -qp --scripts "$file"; done 2>&1)" ""
-mkdir "$tmp/rpm"
+equal "no script but the one before the removal" "$(for file in "$rpms"/*.rpm; do rpm -qp --scripts "$file"; done 2>&1 | grep scriptlet)" \
+	"preuninstall scriptlet (using /bin/sh):"
+mkdir -p "$tmp/rpm/bin"
+cp "$(command -v busybox)" "$tmp/rpm/bin/sh"
 rpm() { command rpm --root "$tmp/rpm" "$@"; }
 # Without dependencies: the root has no other packages.
 check "rpm -i" rpm -i --nodeps "$rpms"/*.rpm
@@ -20,5 +23,5 @@ equal "the program is there, and works" "$("$tmp/rpm/usr/bin/proftrace" --versio
 equal "so does the library" "$(readelf -d "$tmp"/rpm/usr/lib*/libproftrace.so | grep -c 'SONAME.*libproftrace.so.1')" 1
 check "rpm -V" rpm -Va --nodeps
 check "rpm -e" rpm -e libproftrace proftrace proftrace-devel proftrace-doc
-equal "removal leaves nothing" "$(find "$tmp/rpm" \( -path '*/var/lib/rpm' -o -name .rpmdb \) -prune -o \( -type f -o -type l \) -print)" ""
+equal "removal leaves nothing" "$(find "$tmp/rpm" \( -path '*/var/lib/rpm' -o -name .rpmdb \) -prune -o \( -type f -o -type l \) -print)" "$tmp/rpm/bin/sh"
 finish

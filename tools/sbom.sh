@@ -26,7 +26,7 @@ first_version() { # COMMAND...
 	"$@" 2>/dev/null | grep -oE '[0-9]+(\.[0-9]+)+' | head -1 | grep . || echo NOASSERTION
 }
 
-# NAME VERSION LICENCE RELATION. The text of libiberty is always in the program: it has no shared library.
+# NAME VERSION LICENCE RELATION, which is to the program if it ends in OF. The text of libiberty is always in the program: it has no shared library.
 components() {
 	echo "libbpf|$(found libbpf)|LGPL-2.1-only OR BSD-2-Clause|$link"
 	echo "elfutils|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|$link"
@@ -39,6 +39,12 @@ components() {
 	echo "libpfm4|$(installed libpfm4-dev)|MIT|$link"
 	echo "ncurses|$(found ncursesw)|X11-distribute-modifications-variant|$link"
 	echo "libseccomp|$(found libseccomp)|LGPL-2.1-only|$link"
+	# These are loaded when they are needed, which a static program cannot do.
+	[ $link = STATIC_LINK ] || {
+		echo "libmicrohttpd|$(found libmicrohttpd)|LGPL-2.1-or-later|OPTIONAL_DEPENDENCY_OF"
+		echo "libcurl|$(found libcurl)|curl|OPTIONAL_DEPENDENCY_OF"
+		echo "libdebuginfod|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|OPTIONAL_DEPENDENCY_OF"
+	}
 	[ $link = DYNAMIC_LINK ] || echo "bzip2|$(of_header bzlib.h BZ_VERSION)|bzip2-1.0.6|$link"
 	echo "glibc|$(first_version getconf GNU_LIBC_VERSION)|LGPL-2.1-or-later|$link"
 	echo "compiler|$(first_version ${CC:-cc} --version)|NOASSERTION|BUILD_TOOL_OF"
@@ -77,7 +83,7 @@ cat <<END
 	relation program GENERATED_FROM proftrace
 	components | while IFS='|' read -r name _ _ what; do
 		case $what in
-		BUILD_TOOL_OF) relation "$name" "$what" program ;;
+		*_OF) relation "$name" "$what" program ;;
 		*) relation program "$what" "$name" ;;
 		esac
 	done)

@@ -4,10 +4,12 @@
  * a bug. Nothing of it depends on when and where it was built, so that two builds of the same sources are the same.
  */
 #include <bpf/libbpf.h>
+#include <curl/curlver.h>
 #include <curses.h>
 #include <elfutils/version.h>
 #include <libdeflate.h>
 #include <lzma.h>
+#include <microhttpd.h>
 #include <perfmon/pfmlib.h>
 #include <protobuf-c/protobuf-c.h>
 #include <seccomp.h>
@@ -43,5 +45,11 @@ int cmd_version(void)
 		      YAJL_MICRO, lzma_version_string(), PFM_MAJ_VERSION(LIBPFM_VERSION));
 	print_visible(stdout, "libseccomp %d.%d.%d, ncurses %s\n", SCMP_VER_MAJOR, SCMP_VER_MINOR,
 		      SCMP_VER_MICRO, NCURSES_VERSION);
+	if (!static_program)
+		print_visible(
+			stdout,
+			"loaded when needed: libmicrohttpd %x.%x.%x, libcurl %s, libdebuginfod\n",
+			MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff, MHD_VERSION >> 8 & 0xff,
+			LIBCURL_VERSION);
 	return STATUS_DONE;
 }

@@ -212,6 +212,10 @@ if mkdir small && mount -t tmpfs -o size=256k none small 2>/dev/null; then
 	dump 1
 	equal "it goes on when there is space again" "$(grep -c 'proftrace: requested: the last .* are in' err)" \
 		"$(($(metric proftrace_dumps_total) - $(metric proftrace_dumps_failed_total)))"
+	head -c 300K /dev/zero >small/full 2>/dev/null
+	reload
+	dump 1 2>/dev/null
+	equal "it can reload while the disk is full" "$(grep -c 'recording with the new configuration' err)/$(value proftrace_slice_duration_seconds_count work)" 1/3000
 	kill $service
 	wait $service
 	equal "a full disk: status" $? 0

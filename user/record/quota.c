@@ -223,6 +223,14 @@ static int quota_lock(struct quota *q, const char **ret_refusal)
 	return -errno;
 }
 
+/* On a full disk the list stays the old one: the same files, and names of some that were removed, which are ignored. */
+static int quota_apply_first(struct quota *q)
+{
+	int error = quota_apply(q, NULL, NULL);
+
+	return error == -ENOSPC || error == -EDQUOT ? 0 : error;
+}
+
 int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, struct failure *f)
 {
 	const char *refusal = NULL;
@@ -238,7 +246,8 @@ int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, str
 		error = quota_lock(q, &refusal);
 	if (!error)
 		error = quota_load(q, &refusal);
-	error = error ?: quota_apply(q, NULL, NULL);
+	if (!error)
+		error = quota_apply_first(q);
 	if (!error) {
 		*ret_quota = q;
 		return 0;

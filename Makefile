@@ -7,7 +7,8 @@
 ## make test            run every test (`make check` does the same without looking for packages)
 ## make test-kernels    run tests in emulated machines with other kernels, which are downloaded. KERNELS=... selects some
 ## make test-languages  run the tests of Go, Node.js, Java, PyTorch, libraries with annotations and Slurm, which are installed
-## make test-packages   build the packages twice, install them and the static file in roots of distributions, which are downloaded
+## make test-packages   build the packages twice, install them and the static file in roots of distributions, which are downloaded,
+##                      and try the service in an emulated machine with systemd
 ## make test-loader     load traces in Perfetto's own trace processor, which is downloaded
 ## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind
 ## make fuzz            fuzz every parser of untrusted bytes, FUZZ_TIME seconds each
@@ -508,7 +509,7 @@ test-languages:
 # Roots of distributions and all packages, built twice.
 test-packages:
 	tools/packages.sh --distribution
-	+$(MAKE) --no-print-directory $(JOBS) all man static $B/gen/bpf_names $B/tests/tools/canon $B/tests/programs/spans $B/tests/programs/steps $B/tests/programs/steps-static $B/tests/programs/forks-static
+	+$(MAKE) --no-print-directory $(JOBS) all man static $B/gen/bpf_names $B/tests/tools/canon $B/tests/programs/spans $B/tests/programs/steps $B/tests/programs/scripted $B/tests/programs/steps-static $B/tests/programs/forks-static
 	MAKEFLAGS= TEST_TIMEOUT=$${TEST_TIMEOUT:-3000} tests/run.sh $(wildcard tests/packages/test_*.sh)
 
 # Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.

@@ -40,7 +40,7 @@ if [ "${1:-}" = --languages ]; then
 	shift
 fi
 if [ "${1:-}" = --distribution ]; then
-	packages="$packages debhelper dh-python lintian rpm rpmlint debootstrap musl-tools busybox-static"
+	packages="$packages debhelper dh-python lintian rpm rpmlint debootstrap musl-tools busybox-static qemu-system-x86"
 	shift
 fi
 if [ "${1:-}" = --list ]; then

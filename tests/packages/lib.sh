@@ -47,6 +47,12 @@ enter() { # ROOT COMMAND...
 		"$layers/upper" "$layers/work" "$@"
 }
 
+apt_in() { # ROOT ARG...
+	suite=$1
+	shift
+	enter "$suite" apt-get -qq -y --no-install-recommends -o APT::Sandbox::User=root "$@" >"$tmp/apt" 2>&1
+}
+
 # Puts files into such a copy.
 give() { # ROOT FILE...
 	mkdir -p "$tmp/layers/$1/upper/given"

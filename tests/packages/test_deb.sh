@@ -30,11 +30,6 @@ if ! make_root bookworm; then
 	skip "a new Debian 12" "$why"
 	finish
 fi
-apt_in() { # ROOT ARG...
-	suite=$1
-	shift
-	enter "$suite" apt-get -qq -y --no-install-recommends -o APT::Sandbox::User=root "$@" >"$tmp/apt" 2>&1
-}
 apt() { apt_in bookworm "$@"; }
 if ! apt update || ! apt install sudo; then
 	skip "a new Debian 12" "packages cannot be downloaded: $(tail -1 "$tmp/apt")"

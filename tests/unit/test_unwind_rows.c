@@ -23,6 +23,22 @@
 #include "base/clock.h"
 #include "symbols/unwind_rows.h"
 
+/* The rule at an address of the file. NULL: none. */
+static const struct unwind_rule *unwind_rows_find(const struct unwind_rows *rows, uint64_t address)
+{
+	uint32_t low = 0, high = rows->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (rows->base + rows->rows[middle].distance <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &rows->rules[rows->rows[low - 1].rule] : NULL;
+}
+
 /* --- the same, said by libdw --------------------------------------------------------------------- */
 
 static bool is_arm64; /* the file that is checked */

@@ -240,21 +240,6 @@ void unwind_rows_free(struct unwind_rows *rows)
 	memset(rows, 0, sizeof(*rows));
 }
 
-const struct unwind_rule *unwind_rows_find(const struct unwind_rows *rows, uint64_t address)
-{
-	uint32_t low = 0, high = rows->n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (rows->base + rows->rows[middle].distance <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &rows->rules[rows->rows[low - 1].rule] : NULL;
-}
-
 /* --- files --------------------------------------------------------------------------------------- */
 
 static void find_code(const struct elf_file *elf, uint64_t *ret_low, uint64_t *ret_high)

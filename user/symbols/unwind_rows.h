@@ -60,9 +60,6 @@ int unwind_rows_make(const struct cfi_section *section, uint64_t low, uint64_t h
 int unwind_rows_read(const struct elf_file *elf, struct unwind_rows *ret);
 void unwind_rows_free(struct unwind_rows *rows);
 
-/* The rule at an address of the file. NULL: none. */
-const struct unwind_rule *unwind_rows_find(const struct unwind_rows *rows, uint64_t address);
-
 /* --- cfi.c: the entries of a section --- */
 
 /* The numbers that DWARF gives to registers: of x86-64, and of arm64, where they are those of instructions. */

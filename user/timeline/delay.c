@@ -263,13 +263,6 @@ bool delay_push(struct delay *d, const struct event *e)
 	return true;
 }
 
-bool delay_fits(const struct delay *d, const struct event *e)
-{
-	size_t words = kept_words(e);
-
-	return words <= MOST_WORDS && words <= d->capacity;
-}
-
 static const uint64_t *read_kept_arg(const uint64_t *at, struct arg *arg)
 {
 	arg->key = (const struct name *)(uintptr_t)*at++;

@@ -17,10 +17,8 @@ struct delay;
 struct delay *delay_new(size_t bytes);
 void delay_free(struct delay *delay);
 
-/* False: there is not enough free space now or, where delay_fits() says no, ever. */
+/* False: there is not enough free space now, or, for an event that is larger than all of it, ever. */
 bool delay_push(struct delay *delay, const struct event *event);
-/* Whether an empty queue has enough space for the event. */
-bool delay_fits(const struct delay *delay, const struct event *event);
 
 /*
  * Removes the oldest event; false: the queue is empty. What the event points to is valid until the

@@ -85,6 +85,17 @@ endless "line feeds" '[' '\x0a' 'white space of more than 8 MiB'
 n=2000000
 yes "$event," | head -n $n | { printf '['; cat; } | gzip -9 >small.json.gz
 bounded 60 "$proftrace" report --format json small.json.gz
+# How far the reading is, is shown where somebody looks, if it takes long; it is gone at the end.
+if command -v script >/dev/null 2>&1 && script -qec true /dev/null </dev/null >/dev/null; then
+	gunzip -c small.json.gz | head -c 2000000 >piece
+	for quiet in '' -q; do
+		script -qec "{ head -c 1000000 piece; sleep 0.6; tail -c +1000001 piece; } | '$proftrace' report $quiet - >/dev/null" \
+			/dev/null </dev/null | tr '\r' '\n' >shown
+		equal "on a terminal${quiet:+, $quiet}: how far the reading is" \
+			"$(grep -c '^proftrace: reading -: [0-9]* MB' shown | sed 's/[1-9][0-9]*/some/') $(grep -c '^.\[K' shown)" \
+			"$([ -n "$quiet" ] && echo "0 0" || echo "some 1")"
+	done
+fi
 equal "many equal events are read" "$(sed -n 's/.*"count": \([0-9]*\).*/\1/p' out | head -1)" $n
 
 if can_trace; then

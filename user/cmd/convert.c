@@ -107,6 +107,7 @@ static int convert_trace(struct convert_trace *c, struct failure *f)
 	for (unsigned i = 0; !error && i < c->n_outputs; i++)
 		error = rewrite_output(&c->rewrite, c->outputs[i], f);
 	error = error ?: source_open(&c->source, c->path, f);
+	c->source.quiet = c->quiet;
 	error = error ?: source_read_start(&c->source, f);
 	if (!error && select_needs_start(&c->cut.options))
 		error = source_find_first(&c->source, f);

@@ -173,7 +173,7 @@ static error_t merge_parse_option(int key, char *arg, struct argp_state *state)
 		run->compress = true;
 		return 0;
 	case 'q':
-		run->quiet = true;
+		run->quiet = m->quiet = true;
 		return 0;
 	case 'h':
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);

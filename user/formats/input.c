@@ -9,7 +9,9 @@
  *
  * DEFLATE reaches 1032:1, so a small file could be unpacked for hours. Traces do not come near that: with
  * gzip -9, the events of one loop reach 20:1 to 30:1, pretty-printed ones 76:1, and events that all have the
- * same argument of 4 KiB 148:1. Hence the two limits below. A file that is not compressed has neither: it
+ * same argument of 4 KiB 148:1. A million equal marks of buffered mode reach 26:1 as JSON and 118:1 as Perfetto, where a
+ * byte has ten events: neither a lower ratio nor a bound of events for each byte would refuse what is no trace alone. Hence
+ * the two limits below. A file that is not compressed has neither: it
  * costs its reader no more than it cost its writer. Unless it is sparse: 1 TiB of holes takes a few blocks. So what
  * is read of a file counts as much as its part of the blocks that the file has, and the first limit applies.
  */

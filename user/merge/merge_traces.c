@@ -292,6 +292,7 @@ static int merge_open_parts(struct merge_traces *m, struct failure *f)
 
 	for (unsigned i = 0; i < m->n_parts && !error; i++) {
 		error = source_open(&m->parts[i].source, m->paths[i], f);
+		m->parts[i].source.quiet = m->quiet;
 		error = error ?: source_read_start(&m->parts[i].source, f);
 	}
 	return error;

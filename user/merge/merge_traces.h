@@ -26,6 +26,7 @@ struct merge_traces {
 	unsigned n_offsets;
 	enum align align;
 	bool join_flows;
+	bool quiet;
 	char **paths;
 	unsigned n_parts;
 

@@ -32,6 +32,7 @@ struct source {
 	uint64_t first_ns;	      /* the time of its first mark, 0: none */
 	uint64_t switch_ns;	      /* the time of a context switch before that, 0: none */
 	struct reader_limits *limits; /* of everything that is read of it; NULL: none */
+	bool quiet;		      /* how far it has been read is not shown */
 };
 
 /*
@@ -46,6 +47,9 @@ int source_find_first(struct source *source, struct failure *f);
 /* Reads the whole trace from its beginning, and lets the file rest. */
 int source_read(struct source *source, const struct reader_sink *sink,
 		struct reader_error *ret_error, struct failure *f);
+/* progress.c: trace_read() that shows on a terminal how far it is. */
+int source_read_shown(int fd, const char *path, const struct reader_sink *sink,
+		      struct reader_error *ret_error);
 /* Says why a trace could not be read. Returns `error`. */
 int source_read_failed(struct failure *f, const char *path, int error,
 		       const struct reader_error *why);

@@ -135,7 +135,10 @@ int source_read(struct source *source, const struct reader_sink *sink,
 
 	if (error)
 		return error;
-	error = trace_read_within(source->fd, sink, source->limits, ret_error);
+	if (source->limits || source->quiet)
+		error = trace_read_within(source->fd, sink, source->limits, ret_error);
+	else
+		error = source_read_shown(source->fd, source->path, sink, ret_error);
 	source_rest(source);
 	return error < 0 ? source_read_failed(f, source->path, error, ret_error) : error;
 }

@@ -114,7 +114,10 @@ static int reading_read_trace(struct reading *r, int fd, const char *path, bool 
 	if (t.timeline)
 		error = timeline_add_consumer(t.timeline,
 					      r->selection ? r->selection : r->consumer);
-	error = error ?: trace_read(fd, &sink, &why);
+	if (!error && r->quiet)
+		error = trace_read(fd, &sink, &why);
+	else if (!error)
+		error = source_read_shown(fd, path, &sink, &why);
 	if (!error)
 		timeline_finish(t.timeline);
 	if (!error && r->selection)

@@ -268,9 +268,15 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	bool is_recorded = recording && flags && *flags, stays;
 	__u64 pid_tgid = pid_tgid_of(task);
 
-	/* The broker may have ended its tracing. */
+	/*
+	 * The broker may have ended its tracing. Nothing that is kept of it must lead to memory of the new program: what
+	 * has buffers is read when it exits.
+	 */
 	if (!flags)
 		thread_state_end(task, pid_tgid);
+	/* They were in the memory that is replaced, also if the thread has not marked since. */
+	if (batching)
+		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	if (!flags && !(recording && is_target(task, bprm)))
 		return 0;
 	stays = any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
@@ -290,9 +296,6 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		send_exec(task, old_pid);
 	/* From here on, a sample is of the program. */
 	__sync_fetch_and_and(flags, ~TRACED_BEGINS);
-	/* They were in the memory that is replaced, also if the thread has not marked since. */
-	if (batching)
-		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	if (stays)
 		return 0;
 	if (is_recorded)

@@ -32,7 +32,6 @@ static int start(struct broker *b, struct failure *f)
 
 	if (error)
 		return error;
-	must(loaded.n_links <= 8);
 	must(loaded.n_buffers && loaded.n_buffers <= MAX_BUFFERS);
 	for (i = 0; i < loaded.n_buffers; i++)
 		close(loaded.buffers[i]);
@@ -46,8 +45,6 @@ static int start(struct broker *b, struct failure *f)
 	must((loaded.usdt_specs_fd >= 0) == loaded.has_usdt);
 	if (loaded.has_usdt)
 		close(loaded.usdt_specs_fd);
-	for (i = 0; i < loaded.n_links; i++)
-		close(loaded.links[i]);
 	return 0;
 }
 

@@ -235,7 +235,6 @@ static void ask_with_descriptors(void)
 	fds[n++] = h.socket;
 	fds[n++] = h.loaded.shared_fd;
 	fds[n++] = h.loaded.buffers[0];
-	fds[n++] = h.loaded.links[0];
 	fds[n++] = open("/dev/zero", O_RDONLY);
 	fds[n++] = open("/dev/null", O_WRONLY);
 	fds[n++] = open("/", O_RDONLY | O_DIRECTORY);

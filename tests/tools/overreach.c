@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bpf/stacks/stack.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
@@ -42,7 +43,8 @@
 #define WAIT_MS	    300 /* for a record */
 #define EXECUTES_US 100000
 #define EXECUTIONS  60 /* in which samples are taken */
-#define TARGETS	    8
+#define TARGETS	    10
+#define UNTRACES_NS 20000000000ull
 #define SLOTS	    4096 /* THREAD_SLOTS of bpf/threads.h */
 #define LIMIT_STEP  (64 << 10)
 #define LIMITS	    3
@@ -70,6 +72,7 @@ static struct {
 	struct ring_buffer *ring;
 	bool own;
 	uint32_t seen_of; /* process whose buffer came */
+	uint32_t records;
 	uint32_t samples,
 		samples_begin; /* of all, and of those at the first instruction of a program */
 } h;
@@ -161,6 +164,7 @@ static int see_record(void *context, void *data, size_t size)
 	const struct record_stack *stack = data;
 
 	(void)context;
+	h.records++;
 	if (r->head.kind == RECORD_SAMPLE) {
 		h.samples++;
 		h.samples_begin += STACK_PROGRAM(stack->ops.b) &&
@@ -452,6 +456,78 @@ static void end_unrecorded(pid_t target, int target_end)
 	h.shared->recording = 1;
 }
 
+/* --- buffers that a child has inherited, when the broker has ended its tracing ---------------------------- */
+
+static void fork_and_execute(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		execute_at_go();
+	waitpid(pid, NULL, 0);
+}
+
+/* A broker without descriptors takes the process for one that has ended, if they run out just then. */
+static pid_t take_descriptors(void)
+{
+	struct rlimit usual, none;
+	pid_t broker = broker_pid(h.broker), pid;
+
+	if (prlimit(broker, RLIMIT_NOFILE, NULL, &usual))
+		exit(1);
+	none = (struct rlimit){ 3, usual.rlim_max };
+	pid = fork();
+	if (pid)
+		return pid;
+	for (;;) {
+		prlimit(broker, RLIMIT_NOFILE, &none, NULL);
+		usleep((unsigned)rand() % 200);
+		prlimit(broker, RLIMIT_NOFILE, &usual, NULL);
+		usleep((unsigned)rand() % 200);
+	}
+}
+
+static void stop_tracing(pid_t child)
+{
+	const struct broker_target target = { child, 0 };
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + UNTRACES_NS;
+	struct rlimit usual;
+	struct failure f;
+	pid_t taker;
+
+	prlimit(broker_pid(h.broker), RLIMIT_NOFILE, NULL, &usual);
+	taker = take_descriptors();
+	while (is_traced(child) && clock_ns(CLOCK_MONOTONIC) < until)
+		broker_trace(h.broker, &target, TRACED_WATCH | TRACED_MARKS, &f);
+	kill(taker, SIGKILL);
+	waitpid(taker, NULL, 0);
+	prlimit(broker_pid(h.broker), RLIMIT_NOFILE, &usual, NULL);
+	if (!is_traced(child))
+		return;
+	printf("got nowhere: a process is traced\n");
+	exit(1);
+}
+
+static void inherit_buffers(pid_t target, int target_end)
+{
+	pid_t child;
+
+	say_found(target, secret);
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	child = read_number();
+	stop_tracing(child);
+	if (write(goes[1], "", 1) != 1)
+		exit(1);
+	/* It makes its secret. */
+	usleep(EXECUTES_US);
+	kill(child, SIGTERM);
+	waitpid(target, NULL, 0);
+	secret_comes();
+	if (h.seen_of == (uint32_t)child)
+		printf("got the memory of a set-user-ID program, by buffers from before\n");
+}
+
 /* --- samples in the middle of an execution ------------------------------------------------------- */
 
 static void execute_often(void)
@@ -589,6 +665,21 @@ static void open_maps(const pid_t pids[3])
 	waitpid(writer, NULL, 0);
 }
 
+/* --- after the broker's end ------------------------------------------------------------------------- */
+
+/* Nobody knows any more which processes may be traced. */
+static void record_alone(pid_t target, int target_end)
+{
+	secret_comes();
+	broker_stop(h.broker, true);
+	h.records = 0;
+	say_found(target, secret);
+	end(target, target_end);
+	secret_comes();
+	if (h.records)
+		printf("got a recording without a broker\n");
+}
+
 /* --- start ------------------------------------------------------------------------------------------ */
 
 static void begin(uid_t user, const pid_t *pids, unsigned n)
@@ -655,6 +746,8 @@ int main(int argc, char **argv)
 	pids[5] = start(make_secret, NULL, &ends[5]);
 	pids[6] = start(make_empty, keep_slot, &ends[6]);
 	pids[7] = start_in_slot(pids[6], &ends[7]);
+	pids[8] = start(make_empty, fork_and_execute, &ends[8]);
+	pids[9] = start(make_secret, NULL, &ends[9]);
 	printf("maps %d %d %d\n", (int)pids[0], (int)pids[1], (int)pids[2]);
 	make_maps(pids);
 	begin((uid_t)atoi(argv[1]), pids, TARGETS);
@@ -668,6 +761,7 @@ int main(int argc, char **argv)
 		sample_executions(pids[3], ends[3]);
 		read_failed_execs(pids[4], ends[4]);
 		keep_state(pids[6], ends[6], pids[7], ends[7]);
+		inherit_buffers(pids[8], ends[8]);
 	} else {
 		end(pids[1], ends[1]);
 		end(pids[3], ends[3]);
@@ -675,7 +769,8 @@ int main(int argc, char **argv)
 	end_unrecorded(pids[5], ends[5]);
 	kill(pids[6], SIGKILL);
 	write_to_memory(pids[2], ends[2]);
-	broker_stop(h.broker, true);
+	kill(pids[8], SIGKILL);
+	record_alone(pids[9], ends[9]);
 	printf("through\n");
 	return 0;
 }

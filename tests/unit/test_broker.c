@@ -47,8 +47,6 @@ static struct broker *start_for(pid_t asked, bool functions)
 	close(loaded.shared_fd);
 	close(loaded.holds_fd);
 	close(loaded.usdt_specs_fd);
-	for (i = 0; i < loaded.n_links; i++)
-		close(loaded.links[i]);
 	for (i = 0; i < loaded.n_buffers; i++)
 		close(loaded.buffers[i]);
 	return b;

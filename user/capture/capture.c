@@ -218,8 +218,6 @@ void capture_free(struct capture *c)
 		c->shared->recording = 0;
 	if (!c->leaves_detaching)
 		files_detach(c);
-	for (unsigned i = 0; i < c->loaded.n_links; i++)
-		close(c->loaded.links[i]);
 	rings_close(c->rings);
 	ring_buffer__free(c->holds);
 	if (c->epoll_fd >= 0)

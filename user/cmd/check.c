@@ -147,8 +147,6 @@ static void check_unload(const struct broker_loaded *loaded)
 	close(loaded->holds_fd);
 	if (loaded->has_usdt)
 		close(loaded->usdt_specs_fd);
-	for (unsigned i = 0; i < loaded->n_links; i++)
-		close(loaded->links[i]);
 	for (unsigned i = 0; i < loaded->n_buffers; i++)
 		close(loaded->buffers[i]);
 }

@@ -93,8 +93,6 @@ enum broker_unwind_map {
 	BROKER_UNWIND_MAPS,
 };
 
-#define BROKER_MAX_LINKS 13
-
 /* What the broker loaded. The recorder owns these descriptors. */
 struct broker_loaded {
 	int shared_fd; /* the map with struct proftrace_bpf__bss, for mmap() */
@@ -117,9 +115,6 @@ struct broker_loaded {
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	/* Guarded: the cost of a mark before the BPF program starts to measure it. */
 	uint64_t entry_ns;
-	unsigned n_links;
-	/* Links of the programs on fork, exec, exit, rename, context switch and wakeup. */
-	int links[BROKER_MAX_LINKS];
 	unsigned n_buffers;
 	int buffers[MAX_BUFFERS]; /* the ring buffers of records */
 };

@@ -153,9 +153,8 @@ static int receive_loaded(struct broker *b, struct broker_loaded *ret_loaded, st
 	n_before = n_maps;
 	if (!error && reply.loaded.has_unwind)
 		n_maps += BROKER_UNWIND_MAPS;
-	if (!error && (reply.loaded.n_links > BROKER_MAX_LINKS || !reply.loaded.n_buffers ||
-		       reply.loaded.n_buffers > MAX_BUFFERS ||
-		       n_fds != n_maps + reply.loaded.n_links + reply.loaded.n_buffers))
+	if (!error && (!reply.loaded.n_buffers || reply.loaded.n_buffers > MAX_BUFFERS ||
+		       n_fds != n_maps + reply.loaded.n_buffers))
 		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
 	if (error) {
 		close_all(fds, n_fds);
@@ -169,10 +168,8 @@ static int receive_loaded(struct broker *b, struct broker_loaded *ret_loaded, st
 	ret_loaded->usdt_specs_fd = reply.loaded.has_usdt ? fds[n_before - 1] : -1;
 	for (i = 0; i < BROKER_UNWIND_MAPS; i++)
 		ret_loaded->unwind[i] = reply.loaded.has_unwind ? fds[n_before + i] : -1;
-	for (i = 0; i < reply.loaded.n_links; i++)
-		ret_loaded->links[i] = fds[n_maps + i];
 	for (i = 0; i < reply.loaded.n_buffers; i++)
-		ret_loaded->buffers[i] = fds[n_maps + reply.loaded.n_links + i];
+		ret_loaded->buffers[i] = fds[n_maps + i];
 	return 0;
 }
 

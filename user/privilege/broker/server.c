@@ -483,20 +483,6 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 				    : error;
 }
 
-/*
- * Those of the recorder are closed, but not the links: that a process is traced ends with the programs on its end,
- * on forks and on what is executed, which are not the recorder's to detach as long as it has requests.
- */
-static void close_given(const struct broker_loaded *loaded, const int *fds, unsigned n_fds)
-{
-	unsigned i, first_link = n_fds - loaded->n_buffers - loaded->n_links;
-
-	for (i = 0; i < n_fds; i++) {
-		if (i < first_link || i >= first_link + loaded->n_links)
-			close(fds[i]);
-	}
-}
-
 void broker_serve(int socket, const struct broker_config *config)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -519,7 +505,8 @@ void broker_serve(int socket, const struct broker_config *config)
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, reply.error ? 0 : n_fds) ||
 	    reply.error)
 		_exit(1);
-	close_given(&reply.loaded, fds, n_fds);
+	while (n_fds)
+		close(fds[--n_fds]);
 	do {
 		container_watch_wait(s->watch, socket);
 	} while (!serve_one(s));

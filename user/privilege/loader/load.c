@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loads the BPF programs, attaches those that follow processes and context switches, and collects the descriptors
- * that the recorder gets. configure.c decides which programs and maps are loaded, and with which sizes.
+ * Loads the BPF programs, attaches those that follow processes and context switches, and collects the descriptors of
+ * maps that the recorder gets. configure.c decides which programs and maps are loaded, and with which sizes.
  */
 #include "privilege/loader/internal.h"
 
@@ -25,7 +25,13 @@
 #include "proftrace.skel.h"
 #include "privilege/privileges.h"
 
-static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds)
+/*
+ * The links are the broker's alone: which processes are traced is only known as long as all of these programs run, so
+ * none of them may outlive the others in a recorder that was taken over. The broker keeps them open until it ends, however
+ * it ends. Then the kernel closes the youngest descriptor first. So those that follow processes come first here, and
+ * whatever reads memory of a process later: after an execution that nobody saw it would read another program's.
+ */
+static int attach_watchers(struct proftrace_bpf *skel)
 {
 	struct bpf_program *const programs[] = {
 		skel->progs.on_fork,
@@ -58,7 +64,6 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 			continue;
 		if (fd < 0)
 			return -errno;
-		fds[(*n_fds)++] = fd;
 	}
 	return 0;
 }
@@ -239,11 +244,12 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 			cost_of_entry(programs, loaded->optimised_nop && !config->batching);
 		skel->bss->recording = 0;
 	}
-	error = open_counters(programs->events_fd, &config->counters);
+	error = attach_watchers(skel);
+	error = error ?: open_counters(programs->events_fd, &config->counters);
 	return error ? error : open_clocks(skel, config, loaded);
 }
 
-/* Collects the descriptors for the recorder: the maps, then the links, then the ring buffers. */
+/* Collects the descriptors for the recorder: the maps, then the ring buffers. */
 static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *config,
 		       struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
@@ -268,9 +274,6 @@ static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *c
 		fds[(*n_fds)++] = copy_fd(bpf_map__fd(skel->maps.usdt_specs), &error);
 	for (i = 0; loaded->has_unwind && i < BROKER_UNWIND_MAPS; i++)
 		fds[(*n_fds)++] = copy_fd(bpf_map__fd(unwind[i]), &error);
-	n = *n_fds;
-	error = error ?: attach_watchers(skel, fds, n_fds);
-	loaded->n_links = *n_fds - n;
 	error = error ?: make_buffers(skel, config, fds, n_fds, &loaded->n_buffers);
 	return error;
 }

@@ -1460,6 +1460,7 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
  * stream, so it need not be emptied when the buffer is, which older code may do.
  */
 struct prof_batch_names {
+	uint64_t own; /* the segment of the file that the last string was in: its first page, and its end in the low half */
 	uint64_t base;
 	struct prof_batch_name names[PROF_IMPL_BATCH_NAMES];
 };
@@ -1474,11 +1475,15 @@ PROF_IMPL_INLINE struct prof_batch_name *prof_impl_batch_name(struct prof_batch 
 						    UINT64_C(0x9e3779b97f4a7c15) >>
 						    (64 - PROF_IMPL_BATCH_NAME_BITS)];
 }
-/* Not in a buffer that older code has prepared, nor where this has interrupted a mark that uses the list. */
+/* Not in a buffer that older code has prepared. */
+PROF_IMPL_INLINE int prof_impl_batch_has_own_data(const struct prof_batch *batch)
+{
+	return batch->size <= PROF_IMPL_BATCH_SIZE - sizeof(struct prof_batch_names);
+}
+/* Nor where this has interrupted a mark that uses the list. */
 PROF_IMPL_INLINE int prof_impl_batch_has_names(const struct prof_batch *batch)
 {
-	return batch->size <= PROF_IMPL_BATCH_SIZE - sizeof(struct prof_batch_names) &&
-	       !__atomic_load_n(&batch->naming, __ATOMIC_RELAXED);
+	return prof_impl_batch_has_own_data(batch) && !__atomic_load_n(&batch->naming, __ATOMIC_RELAXED);
 }
 
 /*
@@ -1944,12 +1949,26 @@ PROF_IMPL_INLINE int prof_impl_in_segment(const struct prof_impl_segment *segmen
 	       s + PROF_IMPL_STRING_KEPT + 1 <= end;
 }
 
-PROF_IMPL_INLINE int prof_impl_is_own(uint64_t s)
+/* In the segment that the last string was in: most are in the one with the constants. */
+PROF_IMPL_INLINE int prof_impl_is_own_again(struct prof_batch *batch, uint64_t offset)
+{
+	const uint64_t own = prof_impl_batch_names(batch)->own, begin = own >> 32 << 12;
+	const uint64_t size = (own << 32 >> 20) - begin;
+
+	return size && offset - begin <= size - (PROF_IMPL_STRING_KEPT + 1);
+}
+
+PROF_IMPL_INLINE int prof_impl_is_own(struct prof_batch *batch, uint64_t s)
 {
 	const uint64_t image = PROF_IMPL_ADDRESS(&prof_impl_own_image);
 	const struct prof_impl_segment *segments;
+	uint64_t base;
 	uint32_t i, n;
 
+	if (batch && !prof_impl_batch_has_own_data(batch))
+		batch = PROF_IMPL_NULL;
+	if (batch && prof_impl_is_own_again(batch, s - image))
+		return 1;
 	if (!image || prof_impl_own_image.segment_size != sizeof(*segments))
 		return 0;
 	segments = PROF_IMPL_AT(const struct prof_impl_segment, image + prof_impl_own_image.segments);
@@ -1959,16 +1978,20 @@ PROF_IMPL_INLINE int prof_impl_is_own(uint64_t s)
 		;
 	if (i == n || segments[i].offset)
 		return 0;
-	s -= image - segments[i].address;
+	base = segments[i].address;
 	for (; i < n; i++) {
-		if (prof_impl_in_segment(&segments[i], s))
-			return 1;
+		if (!prof_impl_in_segment(&segments[i], s - image + base))
+			continue;
+		if (batch)
+			prof_impl_batch_names(batch)->own = (segments[i].address - base) >> 12 << 32 |
+							    (segments[i].address + segments[i].size - base + 4095) >> 12;
+		return 1;
 	}
 	return 0;
 }
 
 /* Whether this thread may read all strings among the values: section 4, "Strings". */
-PROF_IMPL_INLINE int prof_impl_reads_strings(uint64_t meta, uint64_t b, uint64_t values)
+PROF_IMPL_INLINE int prof_impl_reads_strings(struct prof_batch *batch, uint64_t meta, uint64_t b, uint64_t values)
 {
 	const uint32_t n = PROF_IMPL_U32(meta & 15);
 	uint32_t i;
@@ -1982,7 +2005,7 @@ PROF_IMPL_INLINE int prof_impl_reads_strings(uint64_t meta, uint64_t b, uint64_t
 				       i ? values :
 					   b;
 
-		if ((meta >> (8 + 4 * i) & 15) == PROF_VALUE_STRING && value && !prof_impl_is_own(value))
+		if ((meta >> (8 + 4 * i) & 15) == PROF_VALUE_STRING && value && !prof_impl_is_own(batch, value))
 			return 0;
 	}
 	return 1;
@@ -2018,7 +2041,7 @@ PROF_IMPL_ONCE("put_any") void prof_impl_put_any(const char *name, uint64_t meta
 	e.a = a;
 	e.keys = keys;
 	e.stub = stub;
-	e.reads = PROF_IMPL_U32(prof_impl_reads_strings(meta, b, values));
+	e.reads = PROF_IMPL_U32(prof_impl_reads_strings(batch, meta, b, values));
 	if (e.reads && listed && batch && prof_impl_batch_has_names(batch))
 		to = prof_impl_reserve_named(&e, b, values, batch);
 	if (!to) {
@@ -2038,6 +2061,69 @@ PROF_IMPL_ONCE("put_any") void prof_impl_put_any(const char *name, uint64_t meta
 	prof_impl_batch_complete(batch, 1u << 16 | e.words);
 }
 
+#if defined(__x86_64__)
+/* The length of a text of less than 64 bytes. 64: it is longer, or eight bytes of it may be on two pages. */
+PROF_IMPL_INLINE uint32_t prof_impl_short_length(const char *s)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint32_t n;
+
+	for (n = 0; n < 64 && (PROF_IMPL_ADDRESS(s + n) & 4095) <= 4096 - 8; n += 8) {
+		const uint64_t word = prof_impl_load(s + n), ends = (word - ones) & ~word & ones << 7;
+
+		if (ends)
+			return n + PROF_IMPL_U32(__builtin_ctzll(ends)) / 8;
+	}
+	return 64;
+}
+
+/*
+ * A mark with a constant name and one or two values, one of which is a short string, as most marks with strings are. It
+ * calls nothing: the calls of memchr() and memcpy() and the structure that prof_impl_put_any() fills took half as long.
+ */
+PROF_IMPL_ONCE("put_string") void prof_impl_put_string(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+						       const char *keys, uint64_t values, uint64_t stub)
+{
+	const uint32_t n = PROF_IMPL_U32(meta & 15), first = (meta >> 8 & 15) == PROF_VALUE_STRING;
+	const uint32_t second = n == 2 && (meta >> 12 & 15) == PROF_VALUE_STRING;
+	const char *text = PROF_IMPL_AT(const char, first ? b : values);
+	struct prof_batch *batch = *prof_impl_batch();
+	uint32_t length, words, at, i;
+	uint64_t *to, *next;
+
+	if (!batch || first == second || n > 2 || !text || !prof_impl_reads_strings(batch, meta, b, values))
+		goto any;
+	length = prof_impl_short_length(text);
+	if (length == 64)
+		goto any;
+	words = 4u + (a ? 1u : 0u) + n + (length + 7u) / 8u;
+	at = prof_impl_batch_add_used(batch, words * 8);
+	if (at + words * 8 > batch->size) {
+		prof_impl_batch_add_used(batch, 0u - words * 8);
+		goto any;
+	}
+	to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
+	to[1] = (stub & 0xffffffff) | prof_impl_distance(name, stub) << 32;
+	to[2] = (meta & PROF_IMPL_META_BITS) | PROF_IMPL_WORDS(words) | (a ? PROF_IMPL_A_FOLLOWS : 0);
+	next = to + 3;
+	if (a)
+		*next++ = a;
+	*next++ = prof_impl_distance(keys, stub);
+	*next++ = first ? length : b;
+	if (n == 2)
+		*next++ = first ? values : length;
+	for (i = 0; i + 8 <= length; i += 8)
+		*next++ = prof_impl_load(text + i);
+	if (i < length)
+		*next = prof_impl_load(text + i) & ((UINT64_C(1) << 8 * (length - i)) - 1);
+	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
+	prof_impl_batch_complete(batch, 1u << 16 | words);
+	return;
+any:
+	prof_impl_put_any(name, meta, a, b, keys, values, stub);
+}
+#endif
+
 PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_t meta, uint64_t a,
 						       uint64_t b, const char *keys, uint64_t values,
 						       uint64_t stub)
@@ -2050,6 +2136,10 @@ PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_
 			return;
 		keys = PROF_IMPL_NULL;
 		values = 0;
+	}
+	if ((meta >> 32 & 15) == ((PROF_META_HAS_STRINGS | PROF_META_IN_REGISTERS) >> 32)) {
+		prof_impl_put_string(name, meta, a, b, keys, values, stub);
+		return;
 	}
 #endif
 	prof_impl_put_any(name, meta, a, b, keys, values, stub);
@@ -2152,7 +2242,7 @@ PROF_IMPL_ONCE("unload") __attribute__((cold)) void prof_impl_unload(void)
  * its own address, which becomes a seventh argument. prof_batch_mark_too also keeps the arguments for the
  * probe sites.
  *
- * Most marks have no pairs, or values in registers, and there is space for them. On x86-64 the assembly
+ * Most marks have numbers only, whose keys are not far away, and there is space for them. On x86-64 the assembly
  * handles only these: a C function saves and restores six registers, which takes longer than everything
  * else, except reading the clock while another thread runs on the same core. C code does the rest, and all
  * of it on arm64: prof_impl_put and prof_impl_put_slowly above also document what this code does.
@@ -2221,7 +2311,6 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 	__asm__(".ifndef prof_batch_mark\n"
 		".pushsection .text.prof_batch_mark, \"axG\", %progbits, prof_batch_mark, comdat\n"
 		PROF_IMPL_ASM_SYMBOL("prof_batch_mark", "function")
-		PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
 		".balign 32\n"
 		"prof_batch_mark:\n"
 		".cfi_startproc\n"
@@ -2246,9 +2335,9 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		"	.byte 0x89, 0xf0\n"				/* mov %esi, %eax */
 		"	.byte 0x83, 0xe0, 0x0f\n"			/* and $15, %eax */
 		"	.byte 0x0f, 0x84\n	.4byte 971f - . - 4\n"	/* jz 971f */
-		/* In registers, and nothing else. */
+		/* In registers, and nothing else; or in memory. */
 		"	.byte 0x41, 0x83, 0xf9, 4\n"			/* cmp $4, %r9d */
-		"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jne 970f */
+		"	.byte 0x0f, 0x85\n	.4byte 978f - . - 4\n"	/* jne 978f */
 		"	.byte 0x4d, 0x89, 0xc1\n"			/* mov %r8, %r9 */
 		"	.byte 0x4d, 0x29, 0xd1\n"			/* sub %r10, %r9 */
 		"	.byte 0x49, 0x81, 0xc1, 0, 0, 0x80, 0\n"	/* add $0x800000, %r9 */
@@ -2300,7 +2389,8 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		"	.byte 0x48, 0x83, 0xc7, 8\n"			/* add $8, %rdi */
 		"975:\n"
 		"	.byte 0x83, 0xe6, 0x0f\n"			/* and $15, %esi */
-		"	.byte 0x74\n	.byte 976f - . - 1\n"		/* jz 976f */
+		"	.byte 0x49, 0x0f, 0xba, 0xe1, 0x35\n"		/* bt $53, %r9 */
+		"	.byte 0x73\n	.byte 976f - . - 1\n"		/* jnc 976f */
 		"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
 		"	.byte 0x83, 0xfe, 1\n"				/* cmp $1, %esi */
 		"	.byte 0x74\n	.byte 977f - . - 1\n"		/* je 977f */
@@ -2321,9 +2411,23 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		"	.byte 0xc3\n"					/* ret */
 		".cfi_adjust_cfa_offset 8\n"
 		"976:\n"
+		"	.byte 0x85, 0xf6\n"				/* test %esi, %esi */
+		"	.byte 0x75\n	.byte 979f - . - 1\n"		/* jnz 979f */
 		"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
 		"	.byte 0x74\n	.byte 977b - . - 1\n"		/* jz 977b */
 		"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
+		"	.byte 0xeb\n	.byte 977b - . - 1\n"		/* jmp 977b */
+		/* The keys, and the values in memory, the last one first. */
+		"979:\n"
+		"	.byte 0x4c, 0x8b, 0x54, 0x24, 0xf0\n"		/* mov -16(%rsp), %r10 */
+		"	.byte 0x45, 0x29, 0xc2\n"			/* sub %r8d, %r10d */
+		"	.byte 0x4c, 0x89, 0x17\n"			/* mov %r10, (%rdi) */
+		"	.byte 0x4c, 0x8b, 0x44, 0x24, 0xf8\n"		/* mov -8(%rsp), %r8 */
+		"980:\n"
+		"	.byte 0x49, 0x8b, 0x54, 0xf0, 0xf8\n"		/* mov -8(%r8, %rsi, 8), %rdx */
+		"	.byte 0x48, 0x89, 0x14, 0xf7\n"		/* mov %rdx, (%rdi, %rsi, 8) */
+		"	.byte 0xff, 0xce\n"				/* dec %esi */
+		"	.byte 0x75\n	.byte 980b - . - 1\n"		/* jnz 980b */
 		"	.byte 0xeb\n	.byte 977b - . - 1\n"		/* jmp 977b */
 		/* No pairs: perhaps `b` follows. */
 		"971:\n"
@@ -2334,6 +2438,26 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
 		"	.byte 0x0f, 0x84\n	.4byte 972b - . - 4\n"	/* jz 972b */
 		"	.byte 0x83, 0xc0, 0x14\n"			/* add $0x14, %eax */
+		"	.byte 0xe9\n	.4byte 972b - . - 4\n"		/* jmp 972b */
+		/* Values in memory, up to six, no strings and no `b`. Their keys have a word of their own: not too far away? */
+		"978:\n"
+		"	.byte 0x45, 0x85, 0xc9\n"			/* test %r9d, %r9d */
+		"	.byte 0x75\n	.byte 970f - . - 1\n"		/* jnz 970f */
+		"	.byte 0x83, 0xf8, 6\n"				/* cmp $6, %eax */
+		"	.byte 0x77\n	.byte 970f - . - 1\n"		/* ja 970f */
+		"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
+		"	.byte 0x75\n	.byte 970f - . - 1\n"		/* jnz 970f */
+		"	.byte 0x4d, 0x85, 0xc0\n"			/* test %r8, %r8 */
+		"	.byte 0x74\n	.byte 970f - . - 1\n"		/* jz 970f */
+		"	.byte 0x4d, 0x89, 0xc1\n"			/* mov %r8, %r9 */
+		"	.byte 0x4c, 0x2b, 0x0c, 0x24\n"		/* sub (%rsp), %r9 */
+		"	.byte 0x49, 0x81, 0xc1, 0, 0, 0, 0x40\n"	/* add $0x40000000, %r9 */
+		"	.byte 0x49, 0xc1, 0xe9, 0x1f\n"		/* shr $31, %r9 */
+		"	.byte 0x75\n	.byte 970f - . - 1\n"		/* jnz 970f */
+		"	.byte 0x4c, 0x89, 0x44, 0x24, 0xf0\n"		/* mov %r8, -16(%rsp) */
+		"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
+		"	.byte 0x83, 0xc0, 4\n"				/* add $4, %eax */
+		"	.byte 0xc1, 0xe0, 4\n"				/* shl $4, %eax */
 		"	.byte 0xe9\n	.4byte 972b - . - 4\n"		/* jmp 972b */
 		/* Given back: what a signal handler took meanwhile was too much as well. */
 		"974:\n"
@@ -2348,6 +2472,11 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		"	.byte 0xc3\n"					/* ret */
 		".cfi_endproc\n"
 		".size prof_batch_mark, . - prof_batch_mark\n"
+		".popsection\n"
+		".endif\n");
+	__asm__(".ifndef prof_batch_mark_too\n"
+		".pushsection .text.prof_batch_mark_too, \"axG\", %progbits, prof_batch_mark_too, comdat\n"
+		PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
 		"prof_batch_mark_too:\n"
 		".cfi_startproc\n"
 		"	.byte 0x57, 0x56, 0x52, 0x51, 0x41, 0x50, 0x41, 0x51\n" /* push %rdi, ... %r9 */

@@ -13,6 +13,7 @@
 #include <proftrace.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "capture/batch/batch.h"
@@ -126,7 +127,7 @@ static int end(void **state)
 /* Hands over what is new in the batch, with these words behind it. */
 static const char *hand_over(const uint64_t *more, size_t n)
 {
-	const struct prof_batch *batch = *prof_impl_batch();
+	struct prof_batch *batch = *prof_impl_batch();
 	struct {
 		struct record_batch r;
 		uint64_t events[(BATCH_MAX - sizeof(struct batch_head)) / 8];
@@ -146,6 +147,8 @@ static const char *hand_over(const uint64_t *more, size_t n)
 	memcpy(in->events, (const char *)batch + handed, bytes);
 	if (n)
 		memcpy((char *)in->events + bytes, more, 8 * n);
+	if (batch->used > batch->size / 2)
+		prof_impl_batch_flush(batch);
 	handed = batch->used;
 	base += bytes + 8 * n;
 	said[0] = '\0';
@@ -227,6 +230,90 @@ static void names_made(void **state)
 						"3 default/Name\n");
 }
 
+/* Numbers that do not fit into registers, with an id and without, are what they were. */
+static void many_numbers(void **state)
+{
+	const uint64_t big = UINT64_MAX / 2;
+
+	(void)state;
+	prof_default.on = 1u << 16;
+	PROF_INSTANT("three", "a", -1, "b", 2.5, "c", true);
+	PROF_INSTANT("four", "a", 0, "b", big, "c", 3, "d", 0);
+	PROF_ASYNC_BEGIN("five", 7, "a", 1, "b", 2, "c", 3, "d", 4, "e", 5);
+	PROF_BEGIN("six", "a", 1, "b", 2, "c", 3, "d", 4, "e", 5, "f", 6);
+	PROF_END("a", 1, "b", 2, "c", 3);
+	PROF_INSTANT("with text", "a", 1, "b", "two", "c", 3);
+	PROF_INSTANT("none");
+	prof_default.on = 0;
+	assert_string_equal(hand_over(NULL, 0),
+			    "3 default/three a=-1 b=2.5 c=1\n"
+			    "3 default/four a=0 b=9223372036854775807 c=3 d=0\n"
+			    "5 default/five a=1 b=2 c=3 d=4 e=5\n"
+			    "1 default/six a=1 b=2 c=3 d=4 e=5 f=6\n2 default/ a=1 b=2 c=3\n"
+			    "3 default/with text a=1 b='two' c=3\n3 default/none\n");
+}
+
+/* Strings of all lengths, up to the end of the memory behind which nothing can be read, and of both places. */
+static void strings(void **state)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char expected[512];
+	unsigned n, gap;
+
+	(void)state;
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
+	prof_domain_in_prof_control.on = 1; /* or else the kernel would read them */
+	for (n = 0; n < 80; n++) {
+		for (gap = 0; gap < 9; gap += 4) {
+			char *text = pages + 4095 - n - gap;
+
+			memset(pages, 'x', 4096);
+			memset(text, 'a' + n % 26, n);
+			text[n] = '\0';
+			prof_default.on = 1u << 16;
+			PROF_INSTANT("one", "s", text);
+			PROF_ASYNC_BEGIN("both", 5, "s", text, "n", n);
+			PROF_INSTANT("second", "n", n, "s", text);
+			PROF_INSTANT("two", "s", text, "t", text);
+			prof_default.on = 0;
+			snprintf(expected, sizeof(expected),
+				 "3 default/one s='%s'\n5 default/both s='%s' n=%u\n"
+				 "3 default/second n=%u s='%s'\n3 default/two s='%s' t='%s'\n",
+				 text, text, n, n, text, text, text);
+			assert_string_equal(hand_over(NULL, 0), expected);
+		}
+	}
+	prof_domain_in_prof_control.on = 1u << 16;
+	munmap(pages, 8192);
+}
+
+/* While the kernel is to read strings, the thread reads those of its file, and no others. */
+static void strings_of_the_file(void **state)
+{
+	static const char constant[] = "constant";
+	const struct prof_batch *batch = *prof_impl_batch();
+	char local[] = "local";
+	uint32_t used;
+	int i;
+
+	(void)state;
+	said[0] = '\0';
+	prof_default.on = 1u << 16;
+	for (i = 0; i < 3; i++)
+		PROF_INSTANT("instant", "s", &constant[i]);
+	PROF_INSTANT("instant", "s", said);
+	used = batch->used;
+	PROF_INSTANT("instant", "s", local);
+	PROF_INSTANT("instant", "s", (const char *)(uintptr_t)16);
+	PROF_INSTANT("instant", "s", (const char *)(UINTPTR_MAX - 16));
+	assert_int_equal(batch->used, used);
+	prof_default.on = 0;
+	assert_string_equal(hand_over(NULL, 0),
+			    "3 default/instant s='constant'\n3 default/instant s='onstant'\n"
+			    "3 default/instant s='nstant'\n3 default/instant s=''\n");
+}
+
 /* A value that is no number the first time is not taken for one, nor for an address, the second. */
 static void no_numbers(void **state)
 {
@@ -271,6 +358,9 @@ int main(void)
 		cmocka_unit_test(other_keys),
 		cmocka_unit_test(other_categories),
 		cmocka_unit_test(names_made),
+		cmocka_unit_test(many_numbers),
+		cmocka_unit_test(strings),
+		cmocka_unit_test(strings_of_the_file),
 		cmocka_unit_test(no_numbers),
 	};
 

@@ -66,13 +66,15 @@ struct task_identity {
 	bool hidden;
 };
 
-static __always_inline void identify_task(struct task_struct *task, struct task_identity *w)
+/* `known` belongs to a traced process or to none: threads of one process, which often follow each other, need one lookup. */
+static __always_inline void identify_task(struct task_struct *task, struct task_identity *w,
+					  const struct task_identity *known)
 {
 	w->tgid = task->tgid;
 	w->tid = task->pid;
-	w->traced = false;
+	w->traced = known && known->traced && known->tgid == w->tgid;
 	w->hidden = false;
-	if (!w->tid || task->flags & TASK_IS_KERNELS)
+	if (w->traced || !w->tid || task->flags & TASK_IS_KERNELS)
 		return;
 	w->traced = traced_flags(w->tgid) & TRACED_MARKS;
 	if (any_process || w->traced || BPF_CORE_READ(task, cred, uid.val) == invoker)
@@ -175,8 +177,8 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	if (!recording)
 		return 0;
 	ts = bpf_ktime_get_ns();
-	identify_task(prev, &from);
-	identify_task(next, &to);
+	identify_task(prev, &from, NULL);
+	identify_task(next, &to, &from);
 	news = comm_is_new(next, &to, comm);
 	send_sched_gap();
 	if (wait_reasons && from.traced && !preempt && prev_state && !prev->exit_state)
@@ -231,13 +233,11 @@ static __always_inline int send_waking_record(const void *ctx, struct task_struc
 	struct task_identity from, to;
 	__u64 ts;
 
-	if (!recording || !traced_flags(task->tgid))
+	if (!recording || !(traced_flags(task->tgid) & TRACED_MARKS))
 		return 0;
 	ts = bpf_ktime_get_ns();
-	identify_task(task, &to);
-	if (!to.traced)
-		return 0;
-	identify_task(waker, &from);
+	to = (struct task_identity){ .tgid = task->tgid, .tid = task->pid, .traced = true };
+	identify_task(waker, &from, &to);
 	send_sched_gap();
 	r = record_reserve(sizeof(*r));
 	if (!r) {

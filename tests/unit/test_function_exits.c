@@ -140,6 +140,10 @@ static void refused(void **state)
 	static const uint8_t loop[] = {
 		0xc5, 0xf9, 0xeb, 0xc0, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3
 	};
+	static const uint8_t push[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x53, 0x5b, 0xc3 };
+	static const uint8_t push_r12[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x41, 0x54, 0x41, 0x5c, 0xc3 };
+	static const uint8_t push_again[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x53, 0x75, 0xfd, 0xc3 };
+	static const uint8_t no_push[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xc3, 0x53 };
 	static const uint8_t rep[] = { 0xf3, 0xa4, 0xc3 };
 	static const uint8_t hinted[] = { 0x90, 0x2e, 0xc3 };
 	static const uint8_t table[] = { 0x74, 3, 0x3e, 0xff, 0xe0, 0xc3 };
@@ -157,6 +161,17 @@ static void refused(void **state)
 	/* What the kernel would take for something else: vpor for a jump, vzeroupper for a branch. */
 	assert_null(look(EM_X86_64, vpor, sizeof(vpor), NULL, 0, false));
 	assert_int_equal(found.entry, CODE + 4);
+	/* Behind endbr64 where the kernel emulates what follows, and nothing jumps there. */
+	assert_null(look(EM_X86_64, push, sizeof(push), NULL, 0, false));
+	assert_int_equal(found.entry, CODE + 4);
+	assert_null(look(EM_X86_64, push_r12, sizeof(push_r12), NULL, 0, false));
+	assert_int_equal(found.entry, CODE + 4);
+	assert_null(look(EM_X86_64, push_again, sizeof(push_again), NULL, 0, false));
+	assert_int_equal(found.entry, CODE);
+	assert_null(look(EM_X86_64, no_push, sizeof(no_push), NULL, 0, false));
+	assert_int_equal(found.entry, CODE);
+	assert_null(look(EM_X86_64, no_push, 5, NULL, 0, false));
+	assert_int_equal(found.entry, CODE);
 	assert_non_null(look(EM_X86_64, loop, sizeof(loop), NULL, 0, false));
 	assert_non_null(look(EM_X86_64, rep, sizeof(rep), NULL, 0, false));
 	assert_non_null(look(EM_X86_64, hinted, sizeof(hinted), NULL, 0, false));

@@ -69,6 +69,8 @@ full=
 sizes names 10 1000 10000 100000 ${full:+1000000}
 sizes threads 1 10 100 1000 ${full:+10000}
 sizes processes 1 10 100 1000 ${full:+5000}
+export GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 # or else 200 libraries with markers can be open (proftrace(3))
 sizes libraries 1 10 100 ${full:+1000}
+unset GLIBC_TUNABLES
 sizes open 10 1000 100000 ${full:+1000000}
 sizes arguments 10 1000 100000 ${full:+1000000}

@@ -45,7 +45,10 @@ components() {
 		echo "libcurl|$(found libcurl)|curl|OPTIONAL_DEPENDENCY_OF"
 		echo "libdebuginfod|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|OPTIONAL_DEPENDENCY_OF"
 	}
-	[ $link = DYNAMIC_LINK ] || echo "bzip2|$(of_header bzlib.h BZ_VERSION)|bzip2-1.0.6|$link"
+	[ $link = DYNAMIC_LINK ] || {
+		echo "bzip2|$(of_header bzlib.h BZ_VERSION)|bzip2-1.0.6|$link"
+		echo "libgcc|$(first_version gcc -dumpfullversion)|GPL-3.0-or-later WITH GCC-exception-3.1|$link"
+	}
 	echo "glibc|$(first_version getconf GNU_LIBC_VERSION)|LGPL-2.1-or-later|$link"
 	echo "compiler|$(first_version ${CC:-cc} --version)|NOASSERTION|BUILD_TOOL_OF"
 	echo "clang|$(first_version ${CLANG:-clang} --version)|Apache-2.0 WITH LLVM-exception|BUILD_TOOL_OF"

@@ -10,6 +10,11 @@ check "build" make -s -C "$root" rpm
 for name in libproftrace proftrace proftrace-devel proftrace-doc; do
 	check "build: $name" sh -c 'test -s "$1-"[0-9]*.rpm' - "$rpms/$name"
 done
+(cd "$rpms" && sha256sum -- *.rpm) >"$tmp/first"
+"$root/tools/stage.sh" "$tmp/another-folder" >"$tmp/epoch"
+check "a second build elsewhere" env CCACHE_DISABLE=1 SOURCE_DATE_EPOCH="$(cat "$tmp/epoch")" make -s -C "$tmp/another-folder" rpm
+(cd "$tmp/another-folder/build/rpm" && sha256sum -- *.rpm) >"$tmp/second"
+check "a second build elsewhere has the same bytes" diff "$tmp/first" "$tmp/second"
 rpmlint -c "$root/tests/packages/rpmlint.toml" "$rpms"/*.rpm >"$tmp/rpmlint" 2>&1
 equal "rpmlint" "$(grep -E ': [EW]: |checked' "$tmp/rpmlint" | sed 's/.*checked; \(.*\) warnings.*/\1/')" "0 errors, 0"
 equal "no script but the one before the removal" "$(for file in "$rpms"/*.rpm; do rpm -qp --scripts "$file"; done 2>&1 | grep scriptlet)" \

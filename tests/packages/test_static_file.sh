@@ -3,7 +3,19 @@
 # The static file records in roots of distributions whose C library is older, newer or another one than ours: a program
 # with marks that counts them, and a program of the distribution, of which it is known how often it calls a function.
 . "$(dirname "$0")/lib.sh"
-check "build" make -s -C "$root" static build/tests/programs/steps-static
+check "build" make -s -C "$root" static build/tests/programs/steps-static build/tests/programs/spans
+"$root/tools/stage.sh" "$tmp/another-folder" >/dev/null
+check "a second build elsewhere" env CCACHE_DISABLE=1 make -s -j"$(nproc)" -C "$tmp/another-folder" static
+check "a second build elsewhere has the same bytes" cmp "$root/build/static/proftrace" "$tmp/another-folder/build/static/proftrace"
+# The linker names the archives of which it takes something.
+rm "$root/build/static/proftrace"
+make -s -C "$root" static build/static/proftrace.spdx.json LDFLAGS=-Wl,-t | sed -nE 's|.*/lib([^/]*)\.a$|\1|p' | sed -E '
+	s/^(dw|elf)$/elfutils/; s/^z$/zlib/; s/^yajl_s$/yajl/; s/^pfm$/libpfm4/; s/^(ncursesw|tinfo)$/ncurses/; s/^bz2$/bzip2/
+	s/^(c|m.*|pthread)$/glibc/; s/^gcc_eh$/gcc/; s/^(bpf|deflate|iberty|lzma|seccomp|gcc)$/lib&/' | sort -u >"$tmp/linked"
+equal "the bill of materials names each archive that is linked" "$(while read -r name; do
+	grep -q "\"name\": \"$name\"" "$root/build/static/proftrace.spdx.json" || echo "$name"
+done <"$tmp/linked")" ""
+check "which are many" [ "$(wc -l <"$tmp/linked")" -ge 12 ]
 for option in "--metrics 9999" "--otlp http://127.0.0.1:1"; do
 	equal "$option needs a library: said, and that none can be loaded" \
 		"$("$root/build/static/proftrace" $option -o "$tmp/x" -p $$ 2>&1 | grep -c 'is missing$\|^hint: a static proftrace loads no libraries')" 2
@@ -32,6 +44,14 @@ try_root() { # NAME
 
 for suite in bullseye bookworm trixie; do
 	if make_root $suite; then try_root $suite; else skip "$suite" "$why"; fi
+	[ $suite = bookworm ] && [ -d "$kept/roots/bookworm" ] || continue
+	cp "$programs/spans" "$given/demoserver"
+	enter bookworm /given/demoserver 600 10 >"$tmp/said" &
+	enter bookworm /given/proftrace -q -n demoserver -d 3 --summary-json /given/summary -o /given/name >"$tmp/out" 2>"$tmp/err"
+	equal "by its name: works" "$?/$(cat "$tmp/err")" "0/"
+	check "by its name: a trace" test "$(count_slices "$given/name.pftrace" request)" -gt 50
+	check_account "by its name" "$given/summary"
+	wait
 done
 # A root without glibc, whose programs are busybox alone, and the C library of Alpine.
 busybox=$(command -v busybox)

@@ -25,6 +25,9 @@
 
 #include "bpf/abi.h"
 
+/* Of all programs, as the kernel reads it. */
+#define PROGRAM_LICENSE "Dual BSD/GPL"
+
 /*
  * Kinds of records. Those below 64 are markers; their numbers are part of the header's binary
  * interface (the `kind` of the ELF note, include/proftrace.h) and never change. The others are

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* All programs in one object, because they share the ring buffer and the accounting. */
+/* First, since it takes longest to verify: the others are verified meanwhile (privilege/loader/background.h). */
+#include "bpf/marks/marks.bpf.c"
 #include "bpf/counters/counters.bpf.c"
 #include "bpf/processes/hold.bpf.c"
-#include "bpf/marks/marks.bpf.c"
 #include "bpf/processes/processes.bpf.c"
 #include "bpf/sched/sched.bpf.c"
 #include "bpf/stacks/stacks.bpf.c"
@@ -14,4 +15,4 @@
 #include "bpf/table/stats.bpf.c"
 #include "bpf/marks/usdt.bpf.c"
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+char LICENSE[] SEC("license") = PROGRAM_LICENSE;

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "privilege/loader/background.h"
 #include "privilege/loader/cost.h"
 #include "privilege/loader/empty_program.h"
 #include "privilege/loader/features.h"
@@ -149,32 +150,19 @@ static int copy_fd(int fd, int *error)
 	return copy;
 }
 
-/*
- * Creates the ring buffers. The recorder gets their descriptors; the programs find them in a map.
- */
-static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *config, int *fds,
-			unsigned *n_fds, unsigned *ret_n)
+/* The recorder gets the ring buffers; of several the programs find them in a map. */
+static int hand_on_buffers(struct proftrace_bpf *skel, const struct background *background,
+			   int *fds, unsigned *n_fds, unsigned *ret_n)
 {
-	uint32_t n = configured_buffers(config), i;
-	int error = 0;
+	uint32_t n = background->n_buffers, i;
 
-	*ret_n = 0;
-	if (n == 1) {
-		fds[(*n_fds)++] = copy_fd(bpf_map__fd(skel->maps.records), &error);
-		*ret_n = 1;
-		return error;
-	}
 	for (i = 0; i < n; i++) {
-		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "records", 0, 0,
-					config->buffer_bytes / n, NULL);
-
-		if (fd < 0)
-			return fd;
-		fds[(*n_fds)++] = fd;
-		(*ret_n)++;
-		if (bpf_map_update_elem(bpf_map__fd(skel->maps.record_buffers), &i, &fd, BPF_ANY))
+		fds[(*n_fds)++] = background->buffers[i];
+		if (n > 1 && bpf_map_update_elem(bpf_map__fd(skel->maps.record_buffers), &i,
+						 &background->buffers[i], BPF_ANY))
 			return -errno;
 	}
+	*ret_n = n;
 	return 0;
 }
 
@@ -196,14 +184,20 @@ static int open_follows(struct proftrace_bpf *skel, struct loaded_programs *prog
 }
 
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
-		const struct kernel_types *types, struct loaded_programs *programs,
-		struct broker_loaded *loaded)
+		const struct kernel_types *types, struct background *background,
+		struct loaded_programs *programs, struct broker_loaded *loaded)
 {
 	struct bpf_program *marks = config->table_rows ? skel->progs.aggregate : skel->progs.mark;
 	int error;
 
 	programs_configure(skel, config, types, programs, loaded);
+	error = background_await_buffers(background);
+	if (!error && background->n_buffers == 1)
+		error = bpf_map__reuse_fd(skel->maps.records, background->buffers[0]);
+	if (error)
+		return error;
 	error = proftrace_bpf__load(skel);
+	error = background_await_programs(background, !error) ?: error;
 	if (error)
 		return error;
 	programs->traced_fd = copy_fd(bpf_map__fd(skel->maps.traced), &error);
@@ -250,7 +244,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 }
 
 /* Collects the descriptors for the recorder: the maps, then the ring buffers. */
-static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *config,
+static int collect_fds(struct proftrace_bpf *skel, const struct background *background,
 		       struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
 	const struct bpf_map *const maps[] = {
@@ -274,7 +268,7 @@ static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *c
 		fds[(*n_fds)++] = copy_fd(bpf_map__fd(skel->maps.usdt_specs), &error);
 	for (i = 0; loaded->has_unwind && i < BROKER_UNWIND_MAPS; i++)
 		fds[(*n_fds)++] = copy_fd(bpf_map__fd(unwind[i]), &error);
-	error = error ?: make_buffers(skel, config, fds, n_fds, &loaded->n_buffers);
+	error = error ?: hand_on_buffers(skel, background, fds, n_fds, &loaded->n_buffers);
 	return error;
 }
 
@@ -318,6 +312,15 @@ static int name_watchers(const struct kernel_types *types)
 					    BPF_TRACE_RAW_TP, &opts);
 }
 
+/* The programs of marks, which are the largest. */
+static int load_in_background(struct background *background)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)background,
+		    .prog_prepare_load_fn = background_load);
+
+	return libbpf_register_prog_handler("uprobe", BPF_PROG_TYPE_KPROBE, 0, &opts);
+}
+
 /* Writes the types that libbpf reads instead of those of the kernel. */
 static int put_types(int fd, const struct kernel_types *types, const struct bpf_object *programs)
 {
@@ -358,29 +361,47 @@ static struct proftrace_bpf *programs_open(const struct kernel_types *types, int
 	return skel ? skel : proftrace_bpf__open();
 }
 
+static int try_to_load(const struct broker_config *config, const struct kernel_types *types,
+		       struct background *background, struct loaded_programs *programs,
+		       struct broker_loaded *loaded, int *fds, unsigned *n_fds)
+{
+	/* This file is written before libbpf opens it, and read when the programs are loaded. */
+	int fd = memfd_create("types", MFD_CLOEXEC);
+	struct proftrace_bpf *skel = programs_open(types, fd);
+	int error = skel ? 0 : -errno;
+
+	error = error ?: load(skel, config, types, background, programs, loaded);
+	error = error ?: collect_fds(skel, background, loaded, fds, n_fds);
+	proftrace_bpf__destroy(skel);
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
 static int load_and_send(const struct broker_config *config, struct loaded_programs *programs,
 			 struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
 	struct kernel_types *types = NULL;
-	struct proftrace_bpf *skel = NULL;
-	/* This file is written before libbpf opens it, and read when the programs are loaded. */
-	int fd = memfd_create("types", MFD_CLOEXEC), handler, error;
+	struct background background = { 0 };
+	unsigned n = configured_buffers(config);
+	int error = background_make_buffers(&background, n, config->buffer_bytes / n);
+	int watchers, marks;
 
 	if (kernel_types_open(&types))
 		types = NULL;
-	handler = name_watchers(types);
-	error = handler < 0 ? handler : 0;
-	if (!error) {
-		skel = programs_open(types, fd);
-		error = skel ? 0 : -errno;
-	}
-	error = error ?: load(skel, config, types, programs, loaded);
-	error = error ?: collect_fds(skel, config, loaded, fds, n_fds);
-	proftrace_bpf__destroy(skel);
-	libbpf_unregister_prog_handler(handler);
+	watchers = name_watchers(types);
+	marks = load_in_background(&background);
+	error = error ?: watchers < 0 ? watchers : marks < 0 ? marks : 0;
+	error = error ?: try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	/* Of a program that it loads itself libbpf says what is wrong. */
+	background.sequential = background.refused;
+	if (background.refused)
+		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	background_await_buffers(&background);
+	/* After the last one libbpf 1.1 must not be given another. */
+	libbpf_unregister_prog_handler(watchers);
+	libbpf_unregister_prog_handler(marks);
 	kernel_types_free(types);
-	if (fd >= 0)
-		close(fd);
 	return error;
 }
 

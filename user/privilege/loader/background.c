@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts and ends the threads of background.h. */
+#include "privilege/loader/background.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- ring buffers ------------------------------------------------------------------------------ */
+
+static void *run_make_buffers(void *context)
+{
+	struct background *b = context;
+
+	for (unsigned i = 0; i < b->n_buffers; i++) {
+		b->buffers[i] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "records", 0, 0,
+					       b->buffer_bytes, NULL);
+		if (b->buffers[i] < 0) {
+			b->buffers_error = b->buffers[i];
+			break;
+		}
+	}
+	return NULL;
+}
+
+int background_make_buffers(struct background *b, unsigned n, uint32_t bytes)
+{
+	int error;
+
+	b->n_buffers = n;
+	b->buffer_bytes = bytes;
+	error = pthread_create(&b->buffers_thread, NULL, run_make_buffers, b);
+	b->makes_buffers = !error;
+	return -error;
+}
+
+int background_await_buffers(struct background *b)
+{
+	if (b->makes_buffers)
+		pthread_join(b->buffers_thread, NULL);
+	b->makes_buffers = false;
+	return b->buffers_error;
+}
+
+/* --- programs ---------------------------------------------------------------------------------- */
+
+static void *run_load(void *context)
+{
+	struct background_load *l = context;
+
+	l->fd = bpf_prog_load(bpf_program__type(l->program), bpf_program__name(l->program),
+			      PROGRAM_LICENSE, l->insns, l->n_insns, &l->opts);
+	if (l->fd < 0)
+		l->fd = -errno;
+	return NULL;
+}
+
+int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
+{
+	static struct bpf_insn empty[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct background *b = (struct background *)cookie;
+	struct background_load *l;
+	size_t size;
+
+	if (b->sequential || b->n_loads == BACKGROUND_LOADS)
+		return 0;
+	l = &b->loads[b->n_loads];
+	*l = (struct background_load){ .program = program, .opts = *opts };
+	l->n_insns = bpf_program__insn_cnt(program);
+	size = l->n_insns * sizeof(*l->insns);
+	l->insns = malloc(size);
+	if (!l->insns)
+		return 0;
+	memcpy(l->insns, bpf_program__insns(program), size);
+	if (pthread_create(&l->thread, NULL, run_load, l)) {
+		free(l->insns);
+		return 0;
+	}
+	b->n_loads++;
+	/* These describe the instructions. */
+	opts->func_info_cnt = opts->line_info_cnt = 0;
+	return bpf_program__set_insns(program, empty, sizeof(empty) / sizeof(empty[0]));
+}
+
+int background_await_programs(struct background *b, bool loaded)
+{
+	int error = 0;
+
+	while (b->n_loads) {
+		struct background_load *l = &b->loads[--b->n_loads];
+
+		pthread_join(l->thread, NULL);
+		free(l->insns);
+		if (l->fd < 0) {
+			error = l->fd;
+			b->refused = true;
+			continue;
+		}
+		if (loaded && dup3(l->fd, bpf_program__fd(l->program), O_CLOEXEC) < 0)
+			error = -errno;
+		close(l->fd);
+	}
+	return error;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the kernel does for a start while libbpf does something else, each in a thread of its own.
+ *
+ * It verifies the largest programs, which takes most of the time. It does so for several programs of a privileged caller
+ * at once, but libbpf loads one after the other. So libbpf gets an empty program in place of each, whose descriptor
+ * becomes that of the real one in the end. And it clears the memory of the ring buffers.
+ */
+#ifndef PROFTRACE_PRIVILEGE_LOADER_BACKGROUND_H
+#define PROFTRACE_PRIVILEGE_LOADER_BACKGROUND_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/event.h"
+
+#define BACKGROUND_LOADS 4
+
+struct background_load {
+	struct bpf_program *program;
+	struct bpf_prog_load_opts opts;
+	struct bpf_insn *insns;
+	size_t n_insns;
+	pthread_t thread;
+	int fd; /* or negative errno */
+};
+
+struct background {
+	struct background_load loads[BACKGROUND_LOADS];
+	unsigned n_loads;
+	bool refused;	 /* one of the programs */
+	bool sequential; /* libbpf loads all programs itself */
+
+	pthread_t buffers_thread;
+	bool makes_buffers;
+	int buffers[MAX_BUFFERS];
+	unsigned n_buffers;
+	uint32_t buffer_bytes; /* of each */
+	int buffers_error;
+};
+
+/* Begins to make ring buffers of so many bytes each. Returns 0 or a negative errno. */
+int background_make_buffers(struct background *b, unsigned n, uint32_t bytes);
+/* Waits for them. Returns 0 or a negative errno. */
+int background_await_buffers(struct background *b);
+
+/*
+ * For libbpf_prog_handler_opts::prog_prepare_load_fn: the cookie is a struct background. If no thread can be started,
+ * libbpf loads the program itself.
+ */
+int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie);
+/*
+ * Waits for the programs. `loaded`: libbpf has loaded its own, whose descriptors are those of the real ones from now on;
+ * otherwise nothing is kept. Returns 0 or a negative errno.
+ */
+int background_await_programs(struct background *b, bool loaded);
+
+#endif

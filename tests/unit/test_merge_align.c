@@ -116,12 +116,72 @@ static void odd_beginnings(void **state)
 	}
 }
 
+/* The other clock is 500 behind; a message takes 30 at least one way, and 10 the other. */
+static void by_messages(void **state)
+{
+	struct part part = part_of(SECOND, SINCE_1970, 1);
+	struct message_limits l = { 0 };
+	uint64_t at;
+
+	(void)state;
+	align_by_messages(&l, &part);
+	assert_false(part.by_messages);
+	for (at = 1000; at < 2000; at += 100) {
+		message_limits_add(&l, at, at - 500 + 30 + at % 700, true);
+		align_by_messages(&l, &part);
+		assert_false(part.by_messages);
+	}
+	for (at = 1000; at < 2000; at += 100)
+		message_limits_add(&l, at - 500, at + 10 + at % 300, false);
+	align_by_messages(&l, &part);
+	assert_true(part.by_messages);
+	assert_int_equal(part.offset_ns, 490);
+	assert_int_equal(part.pair_error_ns, 20);
+	/* A wall clock that is known better, and agrees. */
+	part.by_messages = false;
+	part.by_realtime = true;
+	part.offset_ns = 505;
+	part.pair_error_ns = 6;
+	align_by_messages(&l, &part);
+	assert_true(part.by_realtime && part.offset_ns == 505);
+	/* One that does not. */
+	part.offset_ns = 511;
+	align_by_messages(&l, &part);
+	assert_true(part.by_messages && part.offset_ns == 490 && !part.by_realtime);
+	/* One message that was received before it was sent. */
+	part.by_messages = false;
+	message_limits_add(&l, 1000, 400, true);
+	align_by_messages(&l, &part);
+	assert_false(part.by_messages);
+	assert_non_null(strstr(part.how, "they contradict each other"));
+}
+
+static void odd_messages(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < ODD * ODD * ODD * ODD; i++) {
+		struct part part = part_of(SECOND, SINCE_1970, 1);
+		struct message_limits l = { 0 };
+
+		message_limits_add(&l, odd[i % ODD], odd[i / ODD % ODD], true);
+		message_limits_add(&l, odd[i / ODD / ODD % ODD], odd[i / ODD / ODD / ODD], false);
+		align_by_messages(&l, &part);
+		if (!part.by_messages)
+			continue;
+		assert_true(part.offset_ns >= l.least_ns && part.offset_ns <= l.most_ns);
+		assert_true((__int128)l.most_ns - part.offset_ns <= part.pair_error_ns &&
+			    (__int128)part.offset_ns - l.least_ns <= part.pair_error_ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_wall_clocks),
-		cmocka_unit_test(odd_wall_clocks),
-		cmocka_unit_test(odd_beginnings),
+		cmocka_unit_test(by_wall_clocks), cmocka_unit_test(odd_wall_clocks),
+		cmocka_unit_test(odd_beginnings), cmocka_unit_test(by_messages),
+		cmocka_unit_test(odd_messages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

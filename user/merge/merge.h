@@ -27,17 +27,21 @@ struct part {
 	int64_t offset_ns;  /* added to its times */
 	int64_t moved_ns;   /* the part of that which --offset requested */
 	bool is_reference;
-	bool same_boot;	  /* the same boot as the reference */
-	bool by_realtime; /* its wall clock was used to align it */
+	bool same_boot;		/* the same boot as the reference */
+	bool by_realtime;	/* its wall clock was used to align it */
+	bool by_messages;	/* its programs' messages were */
+	uint64_t pair_error_ns; /* the most that offset_ns is wrong then; UINT64_MAX: not known */
 	uint64_t
 		error_ns; /* the most that its wall clock was wrong, after the alignment; UINT64_MAX: not known */
 	char how[224]; /* how it was aligned, for people */
 };
 
-/* merge_align.c: sets offsets and `how`; may read traces once more. */
+/*
+ * merge_align.c: sets offsets and `how`; may read traces once more. `messages`: arrows between the traces are messages.
+ */
 int align_by_clocks(const struct part *reference, struct part *part, enum align align,
 		    struct failure *f);
-int merge_align(struct part *parts, unsigned n, enum align align, struct failure *f);
+int merge_align(struct part *parts, unsigned n, enum align align, bool messages, struct failure *f);
 /*
  * Call it after merge_align(): the time of the earliest mark of all parts, 0 if there is none. No
  * format has negative times: if that mark is older than the boot of the reference, all parts are
@@ -45,6 +49,20 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
  */
 int merge_first(struct part *parts, unsigned n, int64_t *ret_shift_ns, uint64_t *ret_first_ns,
 		struct failure *f);
+
+/* --- merge_messages.c --- */
+
+/* Between which offsets one trace's clock is, for messages in both directions. */
+struct message_limits {
+	uint64_t n_sent, n_received; /* from the reference's point of view */
+	int64_t least_ns, most_ns;
+};
+
+void message_limits_add(struct message_limits *l, uint64_t sent_ns, uint64_t received_ns,
+			bool by_reference);
+void align_by_messages(const struct message_limits *l, struct part *part);
+/* All parts of other boots. Reads each of them once more. */
+int merge_align_messages(struct part *reference, struct part *parts, unsigned n, struct failure *f);
 
 /* merge_owners.c: PIDs and TIDs that are unique over all files */
 struct owners;

@@ -370,29 +370,43 @@ static uint64_t clock_error_ns(const struct part *part)
 		       : UINT64_MAX;
 }
 
+/* How far apart the wall clocks of two machines may be, as far as their kernels knew. */
+static void part_find_pair_error(const struct part *reference, struct part *part)
+{
+	const uint64_t of_reference = clock_error_ns(reference), own = clock_error_ns(part);
+	bool known = part->by_realtime && own != UINT64_MAX && of_reference != UINT64_MAX;
+
+	part->pair_error_ns = known ? own + of_reference : UINT64_MAX;
+}
+
 /*
- * The bound of the wall clock's error that the merged trace inherits from this one, and how far apart the clocks of
- * two machines may be. Common steps are no bound: their residual is what is known.
+ * The bound of the wall clock's error that the merged trace inherits from this one, and what is said of the bound
+ * between the two. Common steps are no bound: their residual is what is known.
  */
 static void part_find_error(const struct part *reference, struct part *part)
 {
-	const uint64_t of_reference = clock_error_ns(reference), own = clock_error_ns(part);
+	const uint64_t of_reference = clock_error_ns(reference);
 	const size_t length = strlen(part->how);
 	char most[32];
 
-	part->error_ns = part->same_boot ? of_reference : part->by_realtime ? own : UINT64_MAX;
-	if (!part->by_realtime)
+	part->error_ns = part->same_boot     ? of_reference
+			 : part->by_realtime ? clock_error_ns(part)
+					     : UINT64_MAX;
+	if (part->by_messages && of_reference != UINT64_MAX)
+		part->error_ns = of_reference + part->pair_error_ns;
+	if (!part->by_realtime && !part->by_messages)
 		return;
-	if (own == UINT64_MAX || of_reference == UINT64_MAX) {
+	if (part->pair_error_ns == UINT64_MAX) {
 		snprintf(part->how + length, sizeof(part->how) - length,
 			 ", error unknown: not both clocks were synchronised");
 		return;
 	}
-	format_offset(most, sizeof(most), (int64_t)(own + of_reference));
-	snprintf(part->how + length, sizeof(part->how) - length, ", error at most %s", most);
+	format_offset(most, sizeof(most), (int64_t)part->pair_error_ns);
+	snprintf(part->how + length, sizeof(part->how) - length, ", error at most %s%s", most,
+		 part->by_messages ? " if both clocks have the same rate" : "");
 }
 
-int merge_align(struct part *parts, unsigned n, enum align align, struct failure *f)
+int merge_align(struct part *parts, unsigned n, enum align align, bool messages, struct failure *f)
 {
 	struct part *reference = choose_reference(parts, n);
 	struct steps steps = { 0 };
@@ -414,6 +428,10 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 		error = error ?: align_by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);
+	for (unsigned i = 0; i < n && !error; i++)
+		part_find_pair_error(reference, &parts[i]);
+	if (!error && messages && align == ALIGN_AUTO)
+		error = merge_align_messages(reference, parts, n, f);
 	for (unsigned i = 0; i < n && !error; i++)
 		part_find_error(reference, &parts[i]);
 	for (unsigned i = 0; i < n && !error; i++) {

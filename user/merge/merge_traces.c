@@ -347,7 +347,7 @@ int merge_traces(struct merge_traces *m, struct failure *f)
 		error = rewrite_output(&m->rewrite, m->outputs[i], f);
 	error = error ?: merge_open_parts(m, f);
 	error = error ?: merge_apply_offsets(m, f);
-	error = error ?: merge_align(m->parts, m->n_parts, m->align, f);
+	error = error ?: merge_align(m->parts, m->n_parts, m->align, m->join_flows, f);
 	if (error)
 		return error;
 	error = merge_choose_order(m, f);

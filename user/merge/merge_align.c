@@ -425,6 +425,9 @@ int merge_align(struct part *parts, unsigned n, enum align align, bool messages,
 		if (!have_steps)
 			error = steps_read(&steps, reference, f);
 		have_steps = true;
+		/* None of the others can have a step in common with it, and need not be read. */
+		if (!steps.table && align != ALIGN_STEP)
+			break;
 		error = error ?: align_by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);

@@ -141,6 +141,9 @@ int merge_align_messages(struct part *reference, struct part *parts, unsigned n,
 		if (!have_ours)
 			error = messages_read(&ours, reference, f);
 		have_ours = true;
+		/* None of the others can have a message in common with it, and need not be read. */
+		if (!ours.table)
+			break;
 		error = error ?: messages_read(&theirs, &parts[i], f);
 		limits = find_limits(&ours, &theirs);
 		if (!error)

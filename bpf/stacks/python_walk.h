@@ -45,6 +45,7 @@ struct python_walk {
 	struct python_thread thread;
 	__u64 words[16]; /* of a frame; PYTHON_FRAME_WORDS are used */
 	__u64 identity[2];
+	__u64 interpreter, candidate; /* of a search */
 	__u64 frame;
 	__u32 at, n; /* as in struct unwind_walk; n counts frames */
 };
@@ -57,31 +58,42 @@ static __always_inline __u64 python_read(__u64 address)
 	return word;
 }
 
-/* Searches the lists of interpreters and of their threads for the current thread. Returns how many it has looked at. */
+/* One step of the search below. Returns whether it has ended. */
+__noinline int python_search_step(struct python_walk *w)
+{
+	if (!w)
+		return 1;
+	if (w->candidate) {
+		if (python_read(w->candidate + w->setup.thread_id) == w->thread.base) {
+			w->thread.state = w->candidate;
+			return 1;
+		}
+		w->candidate = python_read(w->candidate + w->setup.next_thread);
+		return 0;
+	}
+	if (w->interpreter)
+		w->interpreter = python_read(w->interpreter + w->setup.next_interpreter);
+	if (!w->interpreter)
+		return 1;
+	w->candidate = python_read(w->interpreter + w->setup.threads);
+	return 0;
+}
+
+/*
+ * Searches the lists of interpreters and of their threads for the current thread. Returns how many it has looked at. The
+ * verifier checks the step once, and not each time around the loop.
+ */
 __noinline int python_search_thread(struct python_walk *w)
 {
-	__u64 interpreter, thread;
 	int i;
 
 	if (!w)
 		return 0;
-	interpreter = python_read(w->setup.runtime + w->setup.interpreters);
-	thread = interpreter ? python_read(interpreter + w->setup.threads) : 0;
+	w->interpreter = python_read(w->setup.runtime + w->setup.interpreters);
+	w->candidate = w->interpreter ? python_read(w->interpreter + w->setup.threads) : 0;
 	for (i = 0; i < PYTHON_THREADS_SEARCHED; i++) {
-		if (thread) {
-			if (python_read(thread + w->setup.thread_id) == w->thread.base) {
-				w->thread.state = thread;
-				break;
-			}
-			thread = python_read(thread + w->setup.next_thread);
-		} else {
-			if (!interpreter)
-				break;
-			interpreter = python_read(interpreter + w->setup.next_interpreter);
-			if (!interpreter)
-				break;
-			thread = python_read(interpreter + w->setup.threads);
-		}
+		if (python_search_step(w))
+			break;
 	}
 	return i;
 }

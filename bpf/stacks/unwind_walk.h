@@ -187,10 +187,13 @@ __noinline int unwind_by_signal(struct unwind_walk *w)
 }
 
 /* Writes down the current frame and goes on to its caller. Returns whether the walk has ended. */
-static __always_inline int unwind_frame(struct stack_work *s)
+__noinline int unwind_frame(struct stack_work *s)
 {
-	struct unwind_walk *w = &s->walk;
+	struct unwind_walk *w;
 
+	if (!s)
+		return 1;
+	w = &s->walk;
 	if (w->n >= STACK_FRAMES)
 		return end_walk(w, STACK_TOO_DEEP);
 	s->record.addresses[(w->at + w->n) & (STACK_ADDRESSES - 1)] = w->pc;

@@ -21,7 +21,7 @@
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u32 buffers_mask = 0; /* number of buffers, a power of two, minus one */
-const volatile __u64 buffer_bytes = 0; /* size of each, if there are several */
+const volatile __u64 buffer_bytes = 0; /* size of each */
 const volatile __u64 wakeup_bytes =
 	1 << 20; /* wake the reader when this much is waiting in one buffer */
 const volatile __u64 query_mask =
@@ -120,6 +120,15 @@ static __always_inline long record_output(void *record, __u64 size, __u64 wakeup
 	number = choose_buffer(size);
 	buffer = bpf_map_lookup_elem(&record_buffers, &number);
 	return buffer ? bpf_ringbuf_output(buffer, record, size, wakeup) : -1;
+}
+
+/* Whether the reader is so far behind that records may get lost soon. */
+static __always_inline bool buffer_is_half_full(void)
+{
+	__u64 used = buffers_mask ? buffer_used_bytes(home_buffer())
+				  : bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+
+	return used > buffer_bytes / 2;
 }
 
 static __always_inline __u64 buffer_wakeup_flag(void *buffer, __u32 number)

@@ -331,6 +331,32 @@ static __always_inline bool batch_is_of_other(const struct thread_state *st)
 	       st->batch_owner != st->batch.owner;
 }
 
+#define BATCH_WAIT_EACH_NS 2000 /* about what a mark takes in exact mode where CPUs are busy */
+#define BATCH_WAIT_MOST_NS 2000000
+#define BATCH_WAIT_STEPS   (1 << 20) /* more than there are in that time */
+
+static long batch_wait_step(__u32 i, const __u64 *deadline)
+{
+	return !buffer_is_half_full() || !*(volatile __u32 *)&recording ||
+	       bpf_ktime_get_ns() > *deadline;
+}
+
+/*
+ * Lets a thread that hands over its batch wait while the recorder is behind, under --mode auto: a program that marks
+ * faster than the recorder writes would lose marks that it does not lose in exact mode, where each mark takes longer.
+ * The program is not sleepable, so the time is short, and the thread can be preempted when it returns.
+ */
+static __always_inline void batch_wait_for_recorder(__u64 events)
+{
+	__u64 wait_ns = events * BATCH_WAIT_EACH_NS, deadline;
+
+	if (!guarded || !can_loop || !buffer_is_half_full())
+		return;
+	deadline =
+		bpf_ktime_get_ns() + (wait_ns < BATCH_WAIT_MOST_NS ? wait_ns : BATCH_WAIT_MOST_NS);
+	bpf_loop(BATCH_WAIT_STEPS, batch_wait_step, &deadline, 0);
+}
+
 /* A global function, so that the verifier checks it only once. */
 __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address, __u32 site,
 			  __u32 reason)
@@ -367,6 +393,8 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	/* The thread may be writing, so the head may claim more bytes than there are. */
 	if (bytes > BATCH_MAX - sizeof(st->batch))
 		bytes = BATCH_MAX - sizeof(st->batch);
+	if (reason == BATCH_FULL)
+		batch_wait_for_recorder(st->batch.complete >> 16);
 	sent = batch_send_fitting(st, pid_tgid, address, site, reason, bytes);
 	if (sent)
 		st->lost_alone = 0;

@@ -39,6 +39,17 @@ fi
 whole command
 equal "a command begins in buffered mode, and goes over to exact mode" "$(said "$tmp/command.out" changes)" 2
 
+# Four threads that do nothing but mark, much faster than the recorder writes: they wait for it. Without that a third
+# of the marks is lost.
+"$proftrace" -q --mode auto -e task-clock --buffer 16M -o "$tmp/fast" --summary-json "$tmp/fast.s" -- \
+	"$programs/every_kind" 4 4000 >"$tmp/fast.out"
+equal "too fast: exit status" $? 0
+never_else "too fast: the account adds up" "$(field "$tmp/fast.s" adds_up)" true
+equal "too fast: every mark is counted" "$(field "$tmp/fast.s" marked)" "$(said "$tmp/fast.out" total)"
+lost=$(field "$tmp/fast.s" lost_total)
+check "too fast: hardly any is lost ($lost)" test $((lost * 10)) -le "$(said "$tmp/fast.out" total)"
+check "too fast: it begins in buffered mode, also with -e" grep -q '"begins": "batch"' "$tmp/fast.s"
+
 # Strings that the program cannot read, or might not: in buffered mode it must not read them itself.
 for mode in exact auto; do
 	"$proftrace" -q --mode $mode -o "$tmp/$mode" --summary-json "$tmp/$mode.s" -- "$programs/borrowed_strings" 300 \

@@ -259,15 +259,22 @@ static void record_set_counters(struct recording *r)
 		timeline_multiplex(r->writer, shares);
 }
 
+/* Whether -e lists counters that only exact mode has. What it cannot list is refused later. */
+static bool counts_in_exact_mode(const struct record_options *o)
+{
+	struct counters c;
+
+	return o->counters && !counters_parse(o->counters, &c, NULL) && !counters_are_of_tasks(&c);
+}
+
 /* Why --mode auto stays in exact mode with these options; NULL: it does not. */
 static const char *record_why_exact(const struct record_options *o)
 {
 	if (o->stats_only || o->schedule.active || o->n_usdt || o->n_functions || o->n_stacks)
 		return "--stats-only, --schedule, -u, -f and --stack work in the kernel at each "
 		       "mark";
-	if ((o->counters && strcmp(o->counters, "none")) || o->counter_interval_ns)
-		return "the counters of -e and --counter-interval are read in the kernel at each "
-		       "mark";
+	if (counts_in_exact_mode(o) || o->counter_interval_ns)
+		return "perf events of -e, and --counter-interval, are read in the kernel";
 	return NULL;
 }
 

@@ -75,6 +75,7 @@ int counters_check(struct counters *counters, struct failure *f);
 int counters_default(struct counters *ret_counters, char *note, size_t size, bool *ret_refused);
 /* The same for buffered mode, which has only counters that the kernel keeps for each thread. */
 int counters_default_tasks(struct counters *ret_counters, char *note, size_t size);
+bool counters_are_of_tasks(const struct counters *counters);
 /* Refuses all others. */
 int counters_require_tasks(const struct counters *counters, struct failure *f);
 /*

@@ -202,12 +202,24 @@ int counters_default_tasks(struct counters *c, char *note, size_t size)
 	return counters_parse(without_hardware, c, NULL);
 }
 
-int counters_require_tasks(const struct counters *c, struct failure *f)
+static unsigned find_perf_counter(const struct counters *c)
 {
 	unsigned i;
 
 	for (i = 0; i < c->n && c->list[i].source != COUNTER_PERF; i++)
 		;
+	return i;
+}
+
+bool counters_are_of_tasks(const struct counters *c)
+{
+	return find_perf_counter(c) == c->n;
+}
+
+int counters_require_tasks(const struct counters *c, struct failure *f)
+{
+	unsigned i = find_perf_counter(c);
+
 	if (i == c->n)
 		return 0;
 	failure_set(f, -EINVAL, "cannot count", c->list[i].spelled,

@@ -21,7 +21,7 @@
 static struct btf *made_up_kernel(void)
 {
 	struct btf *b = btf__new_empty();
-	int number, pointer, inner, list, outer;
+	int number, pointer, inner, list, outer, arguments;
 
 	number = btf__add_int(b, "int", 4, BTF_INT_SIGNED);
 	btf__add_struct(b, "unrelated", 4);
@@ -35,6 +35,11 @@ static struct btf *made_up_kernel(void)
 	btf__add_field(b, "next", pointer, 0, 0);
 	btf__add_field(b, "list", list, 64, 0);
 	btf__add_typedef(b, "btf_trace_begun", btf__add_ptr(b, outer));
+	arguments = btf__add_func_proto(b, 0);
+	btf__add_func_param(b, "context", pointer);
+	btf__add_func_param(b, "task", pointer);
+	btf__add_func_param(b, "last", number);
+	btf__add_typedef(b, "btf_trace_ended", btf__add_ptr(b, arguments));
 	btf__add_enum(b, "colour", 4);
 	btf__add_enum_value(b, "RED", 7);
 	return b;
@@ -103,6 +108,9 @@ static void finds_tracepoints(void **state)
 	assert_int_equal(kernel_types_tracepoint(types, "begun"),
 			 btf__find_by_name(kernel, "btf_trace_begun"));
 	assert_int_equal(kernel_types_tracepoint(types, "begu"), -ENOENT);
+	assert_int_equal(kernel_types_arguments(types, "ended"), 3);
+	assert_int_equal(kernel_types_arguments(types, "begun"), -EINVAL);
+	assert_int_equal(kernel_types_arguments(types, "begu"), -ENOENT);
 	kernel_types_free(types);
 	btf__free(kernel);
 }
@@ -128,7 +136,8 @@ static void bears_what_makes_no_sense(void **state)
 				bytes[i] ^= 0xff;
 			bytes = realloc(bytes, n ? n : 1);
 			if (!kernel_types_of(bytes, n, &types)) {
-				kernel_types_tracepoint(types, "begun");
+				kernel_types_arguments(types, "begun");
+				kernel_types_arguments(types, "ended");
 				if (!kernel_types_subset(types, programs, &subset, &n))
 					free(subset);
 				kernel_types_free(types);
@@ -180,6 +189,7 @@ static void agrees_with_libbpf(void **state)
 	assert_int_equal(kernel_types_open(&types), 0);
 	assert_int_equal(kernel_types_tracepoint(types, "sched_switch"),
 			 libbpf_find_vmlinux_btf_id("sched_switch", BPF_TRACE_RAW_TP));
+	assert_int_equal(kernel_types_arguments(types, "sched_process_fork"), 3);
 	programs = btf__new_empty();
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		btf__add_struct(programs, names[i], 0);

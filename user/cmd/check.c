@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "capture/capture.h"
 #include "privilege/broker/broker.h"
 #include "privilege/loader/features.h"
 #include "privilege/loader/pid_filter.h"
@@ -259,6 +260,17 @@ static void check_counter_limits(void)
 			      : "it uses no counter");
 }
 
+static void check_buffered_mode(void)
+{
+	const char *why_not = capture_no_batches();
+
+	check_print("buffered mode (--mode)", !why_not,
+		    why_not			 ? why_not
+		    : kernel_exits_with_memory() ? "the kernel reads the last marks of each process"
+						 : "kernel before 6.16: the last marks of a "
+						   "process may be missing");
+}
+
 static void check_hardware_counters(void)
 {
 	struct counters c;
@@ -324,6 +336,7 @@ int cmd_check(int argc, char **argv)
 		    loaded.can_hold ? "no marks of libraries opened later are missed"
 				    : "kernel before 5.17: the first marks of libraries opened "
 				      "later may be missed");
+	check_buffered_mode();
 	check_optional_programs();
 	check_kernel_stacks();
 	check_confinement();

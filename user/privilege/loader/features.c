@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "privilege/loader/empty_program.h"
+#include "privilege/loader/kernel_types.h"
 
 int empty_program_load(unsigned expected_attach_type, unsigned flags)
 {
@@ -54,4 +55,20 @@ bool kernel_has_sleepable_uprobes(void)
 	if (program >= 0)
 		close(program);
 	return program >= 0;
+}
+
+/*
+ * Linux 6.16 moved the tracepoint before exit_mm(), and in the same commit gave it a second argument, whether the
+ * process ends. The types list the context of the program, too.
+ */
+bool kernel_exits_with_memory(void)
+{
+	struct kernel_types *types;
+	int n;
+
+	if (kernel_types_open(&types))
+		return false;
+	n = kernel_types_arguments(types, "sched_process_exit");
+	kernel_types_free(types);
+	return n >= 3;
 }

@@ -10,6 +10,8 @@
 bool kernel_has_uprobe_multi(void);
 bool kernel_has_bpf_loop(void);
 bool kernel_has_sleepable_uprobes(void);
+/* Whether a thread still has its memory when the kernel reports its exit, so that buffers in it can be read. */
+bool kernel_exits_with_memory(void);
 
 /*
  * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Probe sites"). A

@@ -222,6 +222,23 @@ int kernel_types_function(const struct kernel_types *k, const char *name)
 	return kernel_types_find(k, BTF_KIND_FUNC, "", name);
 }
 
+int kernel_types_arguments(const struct kernel_types *k, const char *name)
+{
+	int number = kernel_types_tracepoint(k, name);
+	const struct btf_type *t;
+
+	if (number < 0)
+		return number;
+	/* A typedef of a pointer to a function. */
+	t = type_of(k, number);
+	for (unsigned i = 0; i < 2; i++) {
+		if (!t->type || t->type >= k->n)
+			return -EINVAL;
+		t = type_of(k, t->type);
+	}
+	return btf_kind(t) == BTF_KIND_FUNC_PROTO ? btf_vlen(t) : -EINVAL;
+}
+
 /*
  * --- names that are looked for -------------------------------------------------------------------
  */

@@ -28,6 +28,8 @@ void kernel_types_free(struct kernel_types *types);
 int kernel_types_tracepoint(const struct kernel_types *types, const char *name);
 /* The same for a program of a function: an iterator is one. */
 int kernel_types_function(const struct kernel_types *types, const char *name);
+/* How many arguments that tracepoint has, with the first one, which is its context; or negative errno. */
+int kernel_types_arguments(const struct kernel_types *types, const char *name);
 
 /*
  * Copies the types whose names occur in `programs`, and the types of their members. Targets of

@@ -194,13 +194,14 @@ check_agree "ctl" "$tmp/one"
 "$proftrace" -q -e none -o "$tmp/three" -- "$programs/paused" 1 1 >/dev/null
 equal "no socket is left, not even the killed one's" "$(sockets)" 0
 
-# The table so far has all that was marked before the request, and is what `report` shows of the trace.
+# The table so far has all that was marked before the request, and is what `report` shows of the trace, in which nothing
+# comes later, no change of the mode either.
 mkfifo "$tmp/five.in"
 "$programs/waits" 500 <"$tmp/five.in" >"$tmp/five.out" &
 target=$!
 exec 9>"$tmp/five.in"
 wait_for "$tmp/five.out" ready
-"$proftrace" -q -e none -p $target -o "$tmp/five" 2>/dev/null 9>&- &
+"$proftrace" -q -e none --mode exact -p $target -o "$tmp/five" 2>/dev/null 9>&- &
 recorder=$!
 until "$proftrace" ctl status -p $target >/dev/null 2>&1 || ! kill -0 $recorder; do sleep 0.05; done
 "$proftrace" ctl stats -p $target >"$tmp/table"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --max-overhead: the cost of markers is measured, and domains that cost too much are turned off.
+# --max-overhead: the cost of markers is measured, and domains that cost too much are turned off: in exact mode, as here, at once.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 mkdir -m 700 "$tmp/run"
@@ -11,7 +11,7 @@ begin() { # NAME DOMAINS OPTIONS...: a recorded program, until its input ends
 	domains=$2
 	shift 2
 	mkfifo "$tmp/$name.in"
-	"$proftrace" -e none -o "$tmp/$name" --summary-json "$tmp/$name.s" "$@" -- \
+	"$proftrace" -e none --mode exact -o "$tmp/$name" --summary-json "$tmp/$name.s" "$@" -- \
 		"$programs/burden" 1 "$domains" <"$tmp/$name.in" >"$tmp/$name.out" 2>"$tmp/$name.err" &
 	recorder=$!
 	exec 9>"$tmp/$name.in"
@@ -89,7 +89,7 @@ equal "two: and it is said in that order" \
 # time, within a factor that a busy machine may add. One try of several has to be clean.
 for try in 1 2 3 4 5; do
 	"$programs/burden" work 60000 >"$tmp/plain.out"
-	"$proftrace" -q -e none -o "$tmp/work" --summary-json "$tmp/work.s" --max-overhead 100% -- \
+	"$proftrace" -q -e none --mode exact -o "$tmp/work" --summary-json "$tmp/work.s" --max-overhead 100% -- \
 		"$programs/burden" work 60000 >"$tmp/work.out"
 	measured=$(percent "$tmp/work.s" highest_percent)
 	really=$(awk -v alone="$(said "$tmp/plain.out" cpu)" -v traced="$(said "$tmp/work.out" cpu)" \
@@ -102,7 +102,7 @@ check "the same work: what it is said to cost is what it costs, within a factor 
 	test "$really" -gt 1000 -a $((measured * 5)) -ge $((really * 2)) -a $((measured * 2)) -le $((really * 5))
 
 # None, though there is much of it, in processes that live for a moment each.
-"$proftrace" -q -e none -o "$tmp/none" --summary-json "$tmp/none.s" --max-overhead 100% -- \
+"$proftrace" -q -e none --mode exact -o "$tmp/none" --summary-json "$tmp/none.s" --max-overhead 100% -- \
 	sh -c "until [ \$(date +%s) -ge $(($(date +%s) + 3)) ]; do '$programs/burden' 0 >>'$tmp/none.out'; done"
 equal "none: nothing is switched off" "$?$(off_ones "$tmp/none.s")" 0
 check_account none "$tmp/none.s"

@@ -13,7 +13,7 @@ library=$PWD/build/lib/libproftrace-annotations.so
 ${CC:-cc} -D_GNU_SOURCE -O2 -Wall -Wextra -Iinclude tools/bench/annotations.c -o "$tmp/annotations" -ldl -lpthread
 
 "$tmp/annotations" "$library" 3000 3000 >"$tmp/off"
-build/proftrace -q -e none -o "$tmp/t" -- "$tmp/annotations" "$library" 30 3000 >"$tmp/exact"
+build/proftrace -q -e none --mode exact -o "$tmp/t" -- "$tmp/annotations" "$library" 30 3000 >"$tmp/exact"
 build/proftrace -q -e none --mode batch -o "$tmp/t" -- "$tmp/annotations" "$library" 100 3000 >"$tmp/batch"
 echo "| half of a slice, ns | off | exact | buffered |"
 echo "| --- | --- | --- | --- |"

@@ -63,10 +63,9 @@ int recorder_start_with(struct recorder *r, const char *directory, pid_t target,
 		argv[n++] = "-e";
 		argv[n++] = counters;
 	}
-	if (outputs & OUT_BATCH) {
-		argv[n++] = "--mode";
-		argv[n++] = "batch-now";
-	}
+	/* Whatever the default is. */
+	argv[n++] = "--mode";
+	argv[n++] = outputs & OUT_BATCH ? "batch-now" : "exact";
 	for (i = 0; options && i < RECORDER_OPTIONS && options[i]; i++)
 		argv[n++] = options[i];
 	memset(r, 0, sizeof(*r));

@@ -20,5 +20,5 @@ run() { # MODE COMMAND...
 }
 printf '%-8s %-8s %6s %8s %8s\n' mode form values C Rust
 run off "$tmp/mixed" 20 1000000
-run exact build/proftrace -q -e none -o "$tmp/t" -- "$tmp/mixed" 20 1000
+run exact build/proftrace -q -e none --mode exact -o "$tmp/t" -- "$tmp/mixed" 20 1000
 run batch build/proftrace -q -e none --mode batch -o "$tmp/t" -- "$tmp/mixed" 100 2000

@@ -32,6 +32,11 @@ start 0 0 root "$tmp/foreign"
 start "$owner_uid" "$owner_gid" suid "$tmp/suid"
 start "$owner_uid" "$owner_gid" target "$tmp/bystander"
 target=$(said "$tmp/target.out" ready)
+# A service of the user's, which has a capability. It executes its program when it is waited for.
+cp "$attacks/bystander" "$tmp/privileged" && mkfifo "$tmp/execute"
+(exec 8>&- 9>&- setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=+net_raw --ambient-caps=+net_raw \
+	sh -c 'read -r _ <"$1/execute"; exec "$1/privileged" <"$1/in"' sh "$tmp" >"$tmp/privileged.out" 5>&-) &
+privileged=$!
 foreign="$(said "$tmp/other.out" ready) $(said "$tmp/root.out" ready) $(said "$tmp/suid.out" ready)"
 
 # Another recording of root's has breakpoints in everybody's dynamic linker and C library, where threads are held. None of
@@ -48,9 +53,10 @@ attack() { # MODE KIND SEED
 	attack="$1, $2, $3"
 	: >"$tmp/said"
 	if [ "$1" = own ]; then identity="setpriv --reuid=$owner_uid --regid=$owner_gid --clear-groups --inh-caps=-all"; else identity=; fi
-	(exec 9>&- $identity "$tmp/$1" "$2" "$1" "$3" "$target" "$tmp/bystander" "$library" $foreign <"$tmp/go" >"$tmp/said" 2>&1 5>&-) &
+	(exec 9>&- $identity "$tmp/$1" "$2" "$1" "$3" "$target" "$tmp/bystander" "$library" $foreign $privileged <"$tmp/go" >"$tmp/said" 2>&1 5>&-) &
 	hijacked=$!
 	exec 9>"$tmp/go"
+	[ "$2" != waits ] || { wait_for "$tmp/said" waits; echo >"$tmp/execute"; wait_for "$tmp/privileged.out" ready; }
 	wait_for "$tmp/said" through
 	broker=$(said "$tmp/said" broker)
 	check "$attack: $(said "$tmp/said" sent) packets were sent" test "$(said "$tmp/said" sent)" -ge 1
@@ -60,7 +66,7 @@ attack() { # MODE KIND SEED
 		check "$attack: it was found" test "$(said "$tmp/said" found)" -ge 1
 	fi
 	[ "$1 $2" != "all adopts" ] || equal "$attack: what is handed over" "$(said "$tmp/said" adopted)" 1
-	if [ "$2" = requests ] || [ "$2" = finds ] || [ "$2" = adopts ]; then
+	if [ "$2" = requests ] || [ "$2" = finds ] || [ "$2" = adopts ] || [ "$2" = waits ]; then
 		equal "$attack: the broker works" "$(grep -c '^alive' "$tmp/said")" 1
 		check "$attack: the broker kept few descriptors" test "$(find "/proc/$broker/fd" -type l | wc -l)" -lt 64
 		# Bytes of a nop that are a probe's site by its note. (4: USDT, which is the only program that notes of these permit.)
@@ -82,8 +88,11 @@ for mode in $modes; do
 	for seed in ${SEEDS:-1 2}; do attack $mode requests "$seed"; done
 	for kind in finds adopts large descriptors orphan; do attack $mode $kind 1; done
 done
+case $modes in *own) attack own waits 1 ;; *) kill $privileged ;; esac
 exec 5>&-
-for name in other root suid; do
+names="other root suid"
+[ ! -s "$tmp/privileged.out" ] || names="$names privileged"
+for name in $names; do
 	wait_for "$tmp/$name.out" marks
 	never_else "$name: markers were never on" "$(said "$tmp/$name.out" enabled)" 0
 done

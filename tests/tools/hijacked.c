@@ -13,6 +13,8 @@
  *			root, with -n '*'; then all of `requests` about the FOREIGN processes
  *	adopts		the FOREIGN processes, as if another recorder handed them over: by sockets that it did not make, by one
  *			whose maker hands over another process, and by one whose maker has closed its end
+ *	waits		the last of the FOREIGN processes, when it has executed a program that is waited for (--wait, without root):
+ *			it has a capability that its user has not
  *	large		a packet that is larger than any
  *	descriptors	a packet with more descriptors than any may have
  *	orphan		the socket is another process's, after the recorder has ended
@@ -39,6 +41,7 @@
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
 #include "privilege/target_filter.h"
+#include "proftrace.skel.h"
 #include "tracee/code/prove.h"
 #include "tracee/markers.h"
 
@@ -471,6 +474,32 @@ static void ask_adopts(void)
 	close(pair[1]);
 }
 
+/* --- a process that is waited for ---------------------------------------------------------------------- */
+
+static void ask_waited(void)
+{
+	const pid_t pid = h.foreign[h.n_foreign - 1];
+	char path[32], name[32] = "";
+	unsigned i;
+
+	printf("waits\n");
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	while (strcmp(name, "privileged\n") != 0) {
+		FILE *file = fopen(path, "re");
+
+		if (!file || !fgets(name, sizeof(name), file))
+			exit(2);
+		fclose(file);
+	}
+	/* The kernel's side hears of it a moment later. */
+	for (i = 0; i < 10; i++) {
+		if (!attach(BROKER_MARKS, pid, h.elf_fd, &h.sites[0]))
+			got("what is attached for a process with more privileges", pid);
+		usleep(1000);
+	}
+	ask_about(pid);
+}
+
 /* --- start and end -------------------------------------------------------------------------------------- */
 
 static void find_markers(const char *path)
@@ -495,11 +524,11 @@ static void find_markers(const char *path)
 	elf_file_free(elf);
 }
 
-static void start(bool finds, bool adopts)
+static void start(bool finds, bool adopts, bool waits)
 {
 	static struct target_filter filter;
 	const struct broker_config config = {
-		.targets = finds ? &filter : NULL,
+		.targets = finds || waits ? &filter : NULL,
 		.adopts = adopts,
 		.buffer_bytes = 1 << 20,
 		.own_only = h.own,
@@ -512,6 +541,7 @@ static void start(bool finds, bool adopts)
 	};
 	struct failure f = { 0 };
 
+	filter.waits = waits;
 	if (target_filter_add_name(&filter, h.own ? "*" : "bystander"))
 		exit(2);
 	if (broker_start(&config, &h.broker, &h.loaded, &f)) {
@@ -526,6 +556,8 @@ static void start(bool finds, bool adopts)
 			h.loaded.shared_fd, 0);
 	if (h.shared == MAP_FAILED)
 		h.shared = NULL;
+	if (waits && h.shared)
+		((struct proftrace_bpf__bss *)h.shared)->recording = 1;
 	printf("broker %d\n", (int)broker_pid(h.broker));
 }
 
@@ -608,7 +640,7 @@ int main(int argc, char **argv)
 	h.library_fd = open(argv[6], O_RDONLY | O_CLOEXEC);
 	for (i = 7; i < argc; i++)
 		h.foreign[h.n_foreign++] = (pid_t)atoi(argv[i]);
-	start(!strcmp(kind, "finds"), !strcmp(kind, "adopts"));
+	start(!strcmp(kind, "finds"), !strcmp(kind, "adopts"), !strcmp(kind, "waits"));
 	if (!strcmp(kind, "finds")) {
 		ask_finds();
 		ask_about_others();
@@ -624,6 +656,9 @@ int main(int argc, char **argv)
 		be_honest();
 	} else if (!strcmp(kind, "adopts")) {
 		ask_adopts();
+		be_honest();
+	} else if (!strcmp(kind, "waits")) {
+		ask_waited();
 		be_honest();
 	} else if (!strcmp(kind, "orphan")) {
 		be_orphan();

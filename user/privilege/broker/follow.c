@@ -66,6 +66,14 @@ static bool is_traced(const struct follow *w, pid_t pid)
 	return !bpf_map_lookup_elem(w->programs->traced_fd, &key, &flags);
 }
 
+/* Without flags, nobody has looked yet whether it may be (server.c). */
+static bool is_recorded(const struct follow *w, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid, flags;
+
+	return !bpf_map_lookup_elem(w->programs->traced_fd, &key, &flags) && flags;
+}
+
 static void stop_tracing(const struct follow *w, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;
@@ -207,13 +215,13 @@ static void follow_anew(struct follow *w, pid_t pid)
 
 	pthread_mutex_lock(&w->links->lock);
 	p = links_process(w->links, pid);
-	if (!p && may_be_linked(w, pid))
+	if (!p && is_recorded(w, pid) && may_be_linked(w, pid))
 		p = links_process_new(w->links, pid);
 	if (p && p->members)
 		links_renew(w->links, w->programs, p, &old);
 	else if (p)
 		links_attach_all(w->links, w->programs, p);
-	else
+	else if (is_recorded(w, pid))
 		stop_tracing(w, pid);
 	cleaner_close(w->cleaner, old, false);
 	pthread_mutex_unlock(&w->links->lock);

@@ -62,6 +62,17 @@ static bool is_traced(const struct loaded_programs *programs, uint32_t pid)
 }
 
 /*
+ * Only what has flags has been looked at: a process that the user waits for is put into the map by the kernel's side, which does
+ * not know of all privileges that a process may have.
+ */
+static bool is_recorded(const struct loaded_programs *programs, uint32_t pid)
+{
+	uint32_t flags;
+
+	return !bpf_map_lookup_elem(programs->traced_fd, &pid, &flags) && flags;
+}
+
+/*
  * What the process has executed since somebody looked may be nothing for the user to see, and of that
  * nothing is recorded, not for a moment: a thread that has made one mark is not asked again. So the
  * process is put into the map without flags at first, of which the kernel's side takes no notice, but
@@ -78,7 +89,7 @@ static int watch_directory(const struct loaded_programs *programs, int directory
 	if (!is_new && errno != EEXIST)
 		return failure_set(f, -errno, "cannot trace the process", "", NULL);
 	reason = process_untraceable(directory);
-	if (reason && is_new)
+	if (reason && !is_recorded(programs, pid))
 		bpf_map_delete_elem(programs->traced_fd, &pid);
 	if (reason)
 		return failure_set(f, -EPERM, "not permitted to trace the process", "", reason);
@@ -178,7 +189,7 @@ static int identify(const struct request *r, uint64_t *ret_birth, struct failure
 /*
  * For all processes only where children are followed, whose numbers nobody knows before, and what takes
  * batches, which may be handed over by a child that has a traced process's memory; for one only if it is
- * traced, or about to be: then it is put into the map already, or nothing would tell that it executes a
+ * recorded, or about to be: then it is put into the map already, or nothing would tell that it executes a
  * program with more rights just before it is attached to.
  */
 static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, struct failure *f)
@@ -186,7 +197,7 @@ static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, stru
 	const struct broker_target target = { pid, 0 };
 	int directory, error;
 
-	if (pid ? is_traced(&s->programs, pid)
+	if (pid ? is_recorded(&s->programs, pid)
 		: !s->config->own_only && (s->config->follow_children || what == BROKER_FLUSH))
 		return 0;
 	if (!pid)

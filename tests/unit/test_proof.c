@@ -31,6 +31,8 @@ static void init(struct image *m)
 	image_add_site(m, &marker);
 }
 
+static bool buffered = true;
+
 static bool proved_all(const struct image *m, enum broker_program program,
 		       const struct broker_site *sites, unsigned n)
 {
@@ -39,7 +41,7 @@ static bool proved_all(const struct image *m, enum broker_program program,
 	bool proved;
 
 	assert_true(segments_read(fd, &s));
-	proved = sites_proved(fd, &s, program, sites, n);
+	proved = sites_proved(fd, &s, program, buffered, sites, n);
 	close(fd);
 	return proved;
 }
@@ -99,6 +101,11 @@ static void steady_nops_by_their_notes(void **state)
 	assert_false(proved(&m, BROKER_MARKS, STUB, SWITCH + 2));
 	assert_false(proved(&m, BROKER_MARKS, STUB, 0));
 	assert_true(proved(&m, BROKER_MARKS, STUB + 1, SWITCH + 2));
+	/* Nothing turns on the buffered mode that the user has not permitted. */
+	buffered = false;
+	assert_false(proved(&m, BROKER_MARKS, STUB, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, SWITCH + 2));
+	buffered = true;
 }
 
 static void markers_one_by_one(void **state)
@@ -170,23 +177,39 @@ static void functions_by_names(void **state)
 {
 	static const struct {
 		char name[16];
-		bool linker, executes;
+		bool linker;
+		unsigned executes; /* for this reason alone; 0: not */
 	} cases[] = {
-		{ "_dl_debug_state", true, false }, { "_dl_debug_stat", false, false },
-		{ "dl_debug_state", false, false }, { "execve", false, true },
-		{ "execveat", false, true },	    { "fexecve", false, true },
-		{ "execv", false, false },	    { "execvex", false, false },
-		{ "malloc", false, false },	    { "", false, false },
+		{ "_dl_debug_state", true, 0 },
+		{ "_dl_debug_stat", false, 0 },
+		{ "dl_debug_state", false, 0 },
+		{ "execve", false, HOLD_EXECVE },
+		{ "execveat", false, HOLD_EXECVEAT },
+		{ "fexecve", false, HOLD_FEXECVE },
+		{ "prctl", false, HOLD_COUNTER },
+		{ "execv", false, 0 },
+		{ "execvex", false, 0 },
+		{ "malloc", false, 0 },
+		{ "", false, 0 },
 	};
 	struct image m;
-	unsigned i;
+	unsigned i, reason;
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		init(&m);
 		image_put(&m, IMAGE_DYNSTR + 6, cases[i].name, sizeof(cases[i].name));
 		assert_int_equal(proved(&m, BROKER_LIBRARIES, FUNCTION, 0), cases[i].linker);
-		assert_int_equal(proved(&m, BROKER_EXECUTES, FUNCTION, 0), cases[i].executes);
+		for (reason = 0; reason <= HOLD_COUNTER + 1; reason++) {
+			const struct broker_site site = { FUNCTION, 0, reason };
+			bool is_its = reason && reason == cases[i].executes;
+
+			assert_int_equal(proved_all(&m, BROKER_EXECUTES, &site, 1), is_its);
+			buffered = false;
+			assert_int_equal(proved_all(&m, BROKER_EXECUTES, &site, 1),
+					 is_its && reason != HOLD_COUNTER);
+			buffered = true;
+		}
 	}
 	/* A name that lies nowhere. */
 	init(&m);
@@ -215,7 +238,8 @@ static void damaged(void **state)
 			fd = image_fd(&m);
 			if (segments_read(fd, &s)) {
 				for (program = 0; program <= BROKER_USDT; program++)
-					assert_false(sites_proved(fd, &s, program, &wrong, 1));
+					assert_false(
+						sites_proved(fd, &s, program, true, &wrong, 1));
 			}
 			close(fd);
 		}
@@ -252,7 +276,7 @@ static void sections_without_end(void **state)
 	assert_true(segments_read(fd, &s));
 	/* It would take hours. */
 	alarm(120);
-	assert_false(sites_proved(fd, &s, BROKER_USDT, &site, 1));
+	assert_false(sites_proved(fd, &s, BROKER_USDT, true, &site, 1));
 	alarm(0);
 	close(fd);
 }
@@ -290,7 +314,7 @@ static bool proved_after_table(uint64_t symbols)
 	assert_int_equal(pwrite(fd, headers, sizeof(headers), IMAGE_SIZE), sizeof(headers));
 	assert_int_equal(pwrite(fd, dynamic, sizeof(dynamic), AT), sizeof(dynamic));
 	assert_true(segments_read(fd, &segments));
-	is_proved = sites_proved(fd, &segments, BROKER_LIBRARIES, &site, 1);
+	is_proved = sites_proved(fd, &segments, BROKER_LIBRARIES, true, &site, 1);
 	close(fd);
 	return is_proved;
 }

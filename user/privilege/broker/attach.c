@@ -271,7 +271,8 @@ static bool are_proved(const struct loaded_programs *programs, enum broker_progr
 {
 	if (program == BROKER_FUNCTIONS)
 		return functions_proved(programs->provers, elf_fd, segments, sites, n);
-	return sites_proved(elf_fd, segments, program, sites, n);
+	return sites_proved(elf_fd, segments, program, programs->program_fds[BROKER_FLUSH] >= 0,
+			    sites, n);
 }
 
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,

@@ -47,6 +47,7 @@ struct proof {
 	struct broker_site *sites; /* sorted by offset */
 	unsigned n;
 	bool may_omit; /* the semaphore: flush sites do not need it */
+	bool buffered; /* the recording may use buffered mode */
 	unsigned left; /* sites that are not proved yet; a proved site has cookie 0 */
 	/* Bytes of notes read so far: each section of a file may contain the same notes. */
 	uint64_t walked;
@@ -107,9 +108,10 @@ static struct broker_site *find_requested_site(const struct proof *p, uint64_t v
 
 /*
  * The file describes a site with this semaphore (0: none). A semaphore outside of the data of the
- * file cannot be incremented, so the site may be attached without one.
+ * file cannot be incremented, so the site may be attached without one. With `reason`, only sites of this
+ * cookie are meant.
  */
-static void prove_site(struct proof *p, uint64_t site, uint64_t semaphore)
+static void prove_site_for(struct proof *p, uint64_t site, uint64_t semaphore, uint64_t reason)
 {
 	struct broker_site *found = find_requested_site(p, site);
 	uint64_t word = 0, offset = found ? found->offset : 0;
@@ -120,11 +122,17 @@ static void prove_site(struct proof *p, uint64_t site, uint64_t semaphore)
 		/* Without a semaphore, the kernel writes nothing. */
 		bool omitted = p->may_omit && !found->semaphore_offset;
 
-		if (!found->cookie || (!omitted && found->semaphore_offset != word))
+		if (!found->cookie || (!omitted && found->semaphore_offset != word) ||
+		    (reason && found->cookie != reason))
 			continue;
 		found->cookie = 0;
 		p->left--;
 	}
+}
+
+static void prove_site(struct proof *p, uint64_t site, uint64_t semaphore)
+{
+	prove_site_for(p, site, semaphore, 0);
 }
 
 /*
@@ -156,6 +164,9 @@ static void prove_marker(struct proof *p, const struct note *note, uint64_t move
 		note->vaddr + offsetof(struct marker_note, semaphore) + note->marker.semaphore;
 
 	(void)moved;
+	/* A program that forbids itself the processor's counter does not survive what it was not recorded for. */
+	if (note->marker.kind == RECORD_BATCH_ON && !p->buffered)
+		return;
 	/* Probes at steady nops have no semaphore. The one in the stub of kind 49 increments the other half. */
 	if (note->marker.flags & MARKER_NOTE_STEADY)
 		prove_site(p, stub + note->marker.breakpoint_nop - STEADY_NOP_SIZE,
@@ -291,37 +302,49 @@ static void read_usdt_notes(struct proof *p)
  * ------------------------------------------------------------------------------------
  */
 
-/* The functions at which threads are held. No other function is accepted. */
-static const char linker[][NAME_SIZE] = { "_dl_debug_state" };
-static const char executes[][NAME_SIZE] = { "execve", "execveat", "fexecve", "prctl" };
+struct hold_function {
+	char name[NAME_SIZE];
+	uint64_t reason; /* the cookie; 0: any */
+};
+
+/* The functions at which threads are held. No other function is accepted, and each for its own reason only. */
+static const struct hold_function linker[] = { { "_dl_debug_state", 0 } };
+static const struct hold_function executes[] = {
+	{ "execve", HOLD_EXECVE },
+	{ "execveat", HOLD_EXECVEAT },
+	{ "fexecve", HOLD_FEXECVE },
+	{ "prctl", HOLD_COUNTER }, /* the last one: only for buffered mode */
+};
 
 struct names {
-	const char (*list)[NAME_SIZE];
+	const struct hold_function *list;
 	unsigned n;
 	uint64_t strings; /* the file offset of the names of symbols */
 };
 
-static bool is_named(const struct proof *p, const struct names *names, uint32_t name)
+static const struct hold_function *find_named(const struct proof *p, const struct names *names,
+					      uint32_t name)
 {
 	char text[NAME_SIZE];
 	unsigned i;
 	ssize_t n;
 
 	if (names->strings > INT64_MAX - UINT32_MAX)
-		return false;
+		return NULL;
 	n = pread(p->fd, text, sizeof(text), (off_t)(names->strings + name));
 	for (i = 0; i < names->n; i++) {
-		size_t size = strlen(names->list[i]) + 1;
+		size_t size = strlen(names->list[i].name) + 1;
 
-		if (n >= (ssize_t)size && !memcmp(text, names->list[i], size))
-			return true;
+		if (n >= (ssize_t)size && !memcmp(text, names->list[i].name, size))
+			return &names->list[i];
 	}
-	return false;
+	return NULL;
 }
 
 /* Compares `n` consecutive symbols with the names. */
 static void prove_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
 {
+	const struct hold_function *function;
 	Elf64_Sym block[SYMBOLS_BLOCK];
 	uint64_t i, j, some;
 
@@ -333,11 +356,13 @@ static void prove_symbols(struct proof *p, const struct names *names, uint64_t o
 		if (!read_all(p, block, some * sizeof(block[0]), offset + i * sizeof(block[0])))
 			return;
 		for (j = 0; j < some; j++) {
-			if (ELF64_ST_TYPE(block[j].st_info) == STT_FUNC &&
-			    block[j].st_shndx != SHN_UNDEF &&
-			    find_requested_site(p, block[j].st_value) &&
-			    is_named(p, names, block[j].st_name))
-				prove_site(p, block[j].st_value, 0);
+			if (ELF64_ST_TYPE(block[j].st_info) != STT_FUNC ||
+			    block[j].st_shndx == SHN_UNDEF ||
+			    !find_requested_site(p, block[j].st_value))
+				continue;
+			function = find_named(p, names, block[j].st_name);
+			if (function)
+				prove_site_for(p, block[j].st_value, 0, function->reason);
 		}
 	}
 }
@@ -376,7 +401,7 @@ static void read_hold_functions(struct proof *p, enum broker_program program)
 
 	if (program == BROKER_EXECUTES) {
 		names.list = executes;
-		names.n = sizeof(executes) / sizeof(executes[0]);
+		names.n = sizeof(executes) / sizeof(executes[0]) - !p->buffered;
 	}
 
 	for (i = 0; i < p->segments->n; i++) {
@@ -386,20 +411,21 @@ static void read_hold_functions(struct proof *p, enum broker_program program)
 }
 
 bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
-		  const struct broker_site *sites, unsigned n)
+		  bool buffered, const struct broker_site *sites, unsigned n)
 {
 	struct proof p = { .fd = elf_fd,
 			   .segments = segments,
 			   .n = n,
 			   .left = n,
-			   .may_omit = program == BROKER_FLUSH };
+			   .may_omit = program == BROKER_FLUSH,
+			   .buffered = buffered };
 	unsigned i;
 
 	p.sites = malloc(n * sizeof(*sites));
 	if (!p.sites)
 		return false;
 	memcpy(p.sites, sites, n * sizeof(*sites));
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n && program != BROKER_EXECUTES; i++)
 		p.sites[i].cookie = 1;
 	qsort(p.sites, n, sizeof(*p.sites), by_offset);
 	if (program == BROKER_MARKS || program == BROKER_FLUSH)

@@ -29,9 +29,12 @@ bool segments_data(const struct segments *s, uint64_t offset, uint64_t size);
 bool segments_offset(const struct segments *s, uint64_t vaddr, bool code, uint64_t *ret_offset);
 bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_offset);
 
-/* proof.c: whether the file says of all of these sites that they are such, with these semaphores. */
+/*
+ * proof.c: whether the file says of all of these sites that they are such, with these semaphores. `buffered`: the user
+ * permits buffered mode.
+ */
 bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
-		  const struct broker_site *sites, unsigned n);
+		  bool buffered, const struct broker_site *sites, unsigned n);
 
 /* attach.c: *n_links descriptors are written to links (an array of n), which the caller closes if it fails. */
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,

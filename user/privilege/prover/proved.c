@@ -394,7 +394,8 @@ bool functions_proved(struct provers *p, int elf_fd, const struct segments *segm
 			others[n_others++] = sites[i];
 	}
 	/* The return instruction of a marker at the end of a function is proved by the note of the marker. */
-	proved = !n_others || sites_proved(elf_fd, segments, BROKER_FUNCTIONS, others, n_others);
+	proved = !n_others ||
+		 sites_proved(elf_fd, segments, BROKER_FUNCTIONS, false, others, n_others);
 	free(others);
 	return proved;
 }

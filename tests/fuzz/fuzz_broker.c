@@ -251,6 +251,7 @@ static long link_create(va_list args)
 	must(va_arg(args, int) == BPF_LINK_CREATE);
 	memcpy(&attr, va_arg(args, void *), sizeof(attr));
 	must(attr.cnt > 0 && attr.cnt <= BROKER_MAX_SITES && (int)attr.pid >= 0);
+	must(!attr.pid || traced[attr.pid]);
 	for (i = 0; i < attr.cnt; i++)
 		must_be_right((const char *)(uintptr_t)attr.path,
 			      ((uint64_t *)(uintptr_t)attr.offsets)[i],

@@ -25,10 +25,12 @@ static struct {
 static unsigned n_made, closed;
 static int refusal; /* what the kernel answers; 0: it attaches */
 
-int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
-		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid,
+		 bool must_be_traced, int elf_fd, const struct broker_site *sites, unsigned n,
+		 int *links, unsigned *n_links)
 {
 	(void)programs, (void)elf_fd, (void)sites;
+	assert_true(must_be_traced);
 	assert_true(n > 0 && n_made < sizeof(made) / sizeof(made[0]));
 	*n_links = 0;
 	if (refusal)
@@ -109,9 +111,9 @@ static uint32_t attach(pid_t pid, enum broker_program program, uint64_t cookie)
 		return number;
 	}
 	assert_int_equal(links_may_add(links, &of, pid, &f), 0);
-	assert_int_equal(
-		links_create(&programs, PROGRAMS + (int)program, pid, elf_fd, sites, 2, &fd, &n),
-		0);
+	assert_int_equal(links_create(&programs, PROGRAMS + (int)program, pid, true, elf_fd, sites,
+				      2, &fd, &n),
+			 0);
 	assert_int_equal(links_add(links, &programs, &of, pid, &fd, n, &number), 0);
 	link_sites_free(&of);
 	return number;

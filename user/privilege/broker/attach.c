@@ -47,7 +47,24 @@ int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
 	return fd < 0 ? -errno : fd;
 }
 
-static int attach_multi(int program_fd, const char *path, pid_t pid,
+/*
+ * For whom links are, of which the kernel only takes the number. A process that exits goes out of the map before its number
+ * is another's, and the file was examined since somebody last looked, which takes as long as its file system wants.
+ */
+struct owner {
+	pid_t pid;     /* 0: all processes */
+	int traced_fd; /* the map; -1: it need not be traced */
+};
+
+static bool owner_is_there(const struct owner *owner)
+{
+	const uint32_t pid = (uint32_t)owner->pid;
+	uint32_t flags;
+
+	return !pid || owner->traced_fd < 0 || !bpf_map_lookup_elem(owner->traced_fd, &pid, &flags);
+}
+
+static int attach_multi(int program_fd, const char *path, const struct owner *owner,
 			const struct broker_site *sites, unsigned n, int *links)
 {
 	uint64_t *words = calloc(3 * (size_t)n, sizeof(*words));
@@ -62,8 +79,10 @@ static int attach_multi(int program_fd, const char *path, pid_t pid,
 		words[2 * n + i] = sites[i].cookie;
 		semaphores |= sites[i].semaphore_offset != 0;
 	}
-	links[0] = uprobe_multi_link(program_fd, path, words, semaphores ? words + n : NULL,
-				     words + 2 * n, n, pid);
+	links[0] = -ESRCH;
+	if (owner_is_there(owner))
+		links[0] = uprobe_multi_link(program_fd, path, words, semaphores ? words + n : NULL,
+					     words + 2 * n, n, owner->pid);
 	free(words);
 	return links[0] < 0 ? links[0] : 0;
 }
@@ -82,10 +101,11 @@ static int uprobe_type(void)
 }
 
 /* The link keeps a reference to the perf event, so its descriptor is closed. */
-static int attach_one(int type, int program_fd, const char *path, pid_t pid,
+static int attach_one(int type, int program_fd, const char *path, const struct owner *owner,
 		      const struct broker_site *site)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = site->cookie);
+	const pid_t pid = owner->pid;
 	struct perf_event_attr attr;
 	int event, link;
 
@@ -98,6 +118,8 @@ static int attach_one(int type, int program_fd, const char *path, pid_t pid,
 	attr.config = site->semaphore_offset << 32;
 	attr.uprobe_path = (uintptr_t)path;
 	attr.probe_offset = site->offset;
+	if (!owner_is_there(owner))
+		return -ESRCH;
 	event = syscall(SYS_perf_event_open, &attr, pid ? pid : -1, pid ? -1 : 0, -1,
 			PERF_FLAG_FD_CLOEXEC);
 	if (event < 0)
@@ -109,8 +131,8 @@ static int attach_one(int type, int program_fd, const char *path, pid_t pid,
 	return link;
 }
 
-static int attach_each(int program_fd, const char *path, pid_t pid, const struct broker_site *sites,
-		       unsigned n, int *links, unsigned *n_links)
+static int attach_each(int program_fd, const char *path, const struct owner *owner,
+		       const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
 {
 	int type = uprobe_type();
 	unsigned i;
@@ -118,7 +140,7 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
 	if (type < 0)
 		return -EOPNOTSUPP;
 	for (i = 0; i < n; i++) {
-		int link = attach_one(type, program_fd, path, pid, &sites[i]);
+		int link = attach_one(type, program_fd, path, owner, &sites[i]);
 
 		if (link < 0) {
 			while (i)
@@ -246,9 +268,11 @@ static bool is_site(const struct loaded_programs *programs, enum broker_program 
 	return is_function(programs, elf_fd, segments, site);
 }
 
-int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
-		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid,
+		 bool must_be_traced, int elf_fd, const struct broker_site *sites, unsigned n,
+		 int *links, unsigned *n_links)
 {
+	const struct owner owner = { pid, must_be_traced ? programs->traced_fd : -1 };
 	char path[32];
 	int error;
 
@@ -259,8 +283,8 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
 	if (!programs->uprobe_multi)
-		return attach_each(program_fd, path, pid, sites, n, links, n_links);
-	error = attach_multi(program_fd, path, pid, sites, n, links);
+		return attach_each(program_fd, path, &owner, sites, n, links, n_links);
+	error = attach_multi(program_fd, path, &owner, sites, n, links);
 	*n_links = !error;
 	return error;
 }
@@ -297,7 +321,7 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 		return failure_set(f, -EBADMSG, "refused to attach", "",
 				   "the file describes no probe site there");
 	began_ns = clock_ns(CLOCK_MONOTONIC);
-	error = links_create(programs, program_fd, pid, elf_fd, sites, n, links, n_links);
+	error = links_create(programs, program_fd, pid, true, elf_fd, sites, n, links, n_links);
 	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
 	/* The file may have been written to after the proof, so it is proved once more. */
 	if (!error && program == BROKER_FUNCTIONS &&

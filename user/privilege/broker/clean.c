@@ -87,8 +87,8 @@ static struct member *clean_link(struct cleaner *c, uint32_t number, int *ret_er
 	}
 	if (m) {
 		*ret_error = links_create(c->programs, c->programs->program_fds[link->of.program],
-					  c->zombie, link->of.elf_fd, link->of.sites, link->of.n,
-					  m->fds, &m->n);
+					  c->zombie, false, link->of.elf_fd, link->of.sites,
+					  link->of.n, m->fds, &m->n);
 		if (*ret_error) {
 			free(m);
 			m = NULL;

@@ -248,7 +248,7 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 	if (!m)
 		return -ENOMEM;
 	m->installs = installs;
-	error = links_create(programs, program, p->pid, of->elf_fd, of->sites, of->n, m->fds,
+	error = links_create(programs, program, p->pid, true, of->elf_fd, of->sites, of->n, m->fds,
 			     &m->n);
 	if (error) {
 		free(m);

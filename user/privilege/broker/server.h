@@ -41,9 +41,13 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f);
 
-/* The same for sites of our own, of which there is nothing to prove. Returns 0 or negative errno. */
-int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
-		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links);
+/*
+ * The same for sites of which there is nothing to prove. `must_be_traced`: a process that is in the map of traced processes
+ * at the last moment. Returns 0 or negative errno.
+ */
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid,
+		 bool must_be_traced, int elf_fd, const struct broker_site *sites, unsigned n,
+		 int *links, unsigned *n_links);
 
 /*
  * open.c: a process that the invoking user may trace, as a descriptor of its directory in /proc,

@@ -104,8 +104,8 @@ _Noreturn static void trial(const struct loaded_programs *programs, bool fast, u
 		_exit(1);
 	site.offset += fast;
 	without = least();
-	if (links_create(programs, programs->program_fds[BROKER_MARKS], getpid(), self, &site, 1,
-			 &link, &n))
+	if (links_create(programs, programs->program_fds[BROKER_MARKS], getpid(), false, self,
+			 &site, 1, &link, &n))
 		_exit(1);
 	with = least();
 	*ret_ns = with > without ? (with - without) / HITS : 0;

@@ -49,28 +49,23 @@ start_programs() { # UID
 		setpriv --reuid="$1" --regid="$1" --clear-groups sh "$tmp/starts" $each "$tmp/waits" $marks "$tmp/said-$1" &
 }
 
-by() { # NAME OPTION...
-	what=$1
+# A recorder for each choice, all at once.
+choose() { # NAME OPTION...: sets $recorder
+	choice=$1
 	shift
-	rm -f "$tmp/err"
 	unshare --mount sh -c 'mount --bind "$0" /var/lib && cd "$1" && shift && exec "$@"' "$tmp/lib" "$tmp/theirs" \
-		setpriv --reuid=1000 --regid=1000 --clear-groups "$tmp/proftrace" -v -e none -o "$tmp/theirs/t" \
-		--summary-json "$tmp/theirs/s" "$@" --wait 2>"$tmp/err" &
+		setpriv --reuid=1000 --regid=1000 --clear-groups "$tmp/proftrace" -v -e none -o "$tmp/theirs/$choice" \
+		--summary-json "$tmp/theirs/$choice.s" "$@" --wait 2>"$tmp/$choice.err" &
 	recorder=$!
-	wait_for "$tmp/err" "proftrace: recording" || cat "$tmp/err"
-	start_programs 1000
-	first=$!
-	start_programs 1001
-	wait $first $!
-	kill -INT $recorder
-	wait $recorder
-	equal "$what: exit status" $? 0
-	never_else "$what: the account adds up" "$(field "$tmp/theirs/s" adds_up)" true
-	equal "$what: all programs have run" "$(sed -n 's/^ready //p' "$tmp/said-1000" | sort -u | wc -l)" "$each"
-	counted=$(($(field "$tmp/theirs/s" attached_late) + $(field "$tmp/theirs/s" processes_not_followed)))
-	"$canon" "$tmp/theirs/t.json" >"$tmp/canon"
+	wait_for "$tmp/$choice.err" "proftrace: recording" || cat "$tmp/$choice.err"
+}
+
+chosen() { # NAME
+	what="by $1" s=$tmp/theirs/$1.s
+	never_else "$what: the account adds up" "$(field "$s" adds_up)" true
+	counted=$(($(field "$s" attached_late) + $(field "$s" processes_not_followed)))
 	# Of each process how many slices began.
-	awk '$3 == "BEGIN" { n[$1]++ } END { for (pid in n) print pid, n[pid] }' "$tmp/canon" >"$tmp/begun"
+	"$canon" "$tmp/theirs/$1.json" | awk '$3 == "BEGIN" { n[$1]++ } END { for (pid in n) print pid, n[pid] }' >"$tmp/begun"
 	never_else "$what: no mark of another user, and none twice" "$(awk -v most=$marks '
 		FILENAME ~ /said/ { if ($1 == "ready") own[$2] = 1; next }
 		!($1 in own) || $2 > most { print $1, $2 }' "$tmp/said-1000" "$tmp/begun")" ""
@@ -79,13 +74,32 @@ by() { # NAME OPTION...
 		"$([ $((each - whole)) -le $counted ] && echo yes || echo "$((each - whole)) of $each, $counted counted")" yes
 	check "$what: some are complete ($whole of $each)" test $whole -gt 0
 }
-by "by name" -n waits
+
+choose name -n waits
+recorders=$recorder choices=name
 if [ -n "$group" ]; then
-	by "by cgroup" --cgroup "$group"
-	by "by container" --container shop
-	rmdir "$group/docker-$container.scope" "$group"
-	umount "$tmp/cg"
+	choose cgroup --cgroup "$group"
+	recorders="$recorders $recorder"
+	choose container --container shop
+	recorders="$recorders $recorder" choices="name cgroup container"
 else
 	skip "by cgroup and container" "cgroup2 cannot be mounted here"
+fi
+start_programs 1000
+first=$!
+start_programs 1001
+wait $first $!
+equal "all programs have run" "$(sed -n 's/^ready //p' "$tmp/said-1000" | sort -u | wc -l)" "$each"
+kill -INT $recorders
+for recorder in $recorders; do
+	wait $recorder
+	equal "recorder: exit status" $? 0
+done
+for choice in $choices; do
+	chosen $choice
+done
+if [ -n "$group" ]; then
+	rmdir "$group/docker-$container.scope" "$group"
+	umount "$tmp/cg"
 fi
 finish

@@ -68,6 +68,10 @@ else
 	check "two capabilities: check says so" grep -qE '^privileges +yes ' "$tmp/check"
 fi
 
+# The dynamic linker takes these from a process of a file with capabilities; the command has none.
+equal "the command has the whole environment of its user" "$(LD_LIBRARY_PATH=/nowhere TMPDIR=/elsewhere PATH=$PATH as "" \
+	"$recorder" -q -o "$out" -- sh -c 'echo "$LD_LIBRARY_PATH $TMPDIR"' 2>/dev/null)" "/nowhere /elsewhere"
+
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ] && [ "$status" -eq 0 ]; then
 	check "two capabilities: check says why nothing is counted in hardware" \
 		grep -q 'kernel.perf_event_paranoid does not permit cycles' "$tmp/check"

@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -24,6 +25,28 @@
 
 #include "privilege/invoker.h"
 #include "tracee/elf_file.h"
+
+/*
+ * The dynamic linker removes variables such as LD_LIBRARY_PATH and TMPDIR from the environment of a process of a file with
+ * capabilities. The command has no capabilities, and gets what its user has set. (The kernel shows the original.)
+ */
+static void command_restore_environment(void)
+{
+	FILE *original = fopen("/proc/self/environ", "re");
+	size_t capacity = 0;
+	char *line = NULL, *value;
+
+	while (original && getdelim(&line, &capacity, '\0', original) > 0) {
+		value = strchr(line, '=');
+		if (!value)
+			continue;
+		*value++ = '\0';
+		setenv(line, value, 0);
+	}
+	free(line);
+	if (original)
+		fclose(original);
+}
 
 static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofile,
 				    const struct annotations *annotations, int go, int failed)
@@ -46,8 +69,10 @@ static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofil
 	if (invoker_become(&f))
 		_exit(127);
 	/* A process of a file with capabilities is not dumpable, and the broker would refuse to trace it. */
-	if (getauxval(AT_SECURE))
+	if (getauxval(AT_SECURE)) {
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+		command_restore_environment();
+	}
 	annotations_set_environment(annotations);
 	if (write(failed, "r", 1) != 1)
 		_exit(127);

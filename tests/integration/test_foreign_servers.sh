@@ -26,6 +26,12 @@ as_postgres() { # COMMAND...: it does not run as root
 	setpriv --reuid=postgres --regid=postgres --clear-groups "$@"
 }
 
+# The time that critical paths spend in slices that match.
+path_ns() { # PATTERN
+	sed -n '/^  "path"/,/^  \]/p' "$tmp/pg.path" | grep -E "\"slice\": \"?$1" | sed -n 's/.*"total_ns": \([0-9]*\).*/\1/p' |
+		awk '{ s += $1 } END { printf "%.0f", s }'
+}
+
 postgres() {
 	mkdir -m 777 "$tmp/pg"
 	cd "$tmp/pg" || return
@@ -63,6 +69,10 @@ postgres() {
 		[ "$(said "$tmp/pg.stat" transactions)" -ge 26 ] && break
 		sleep 0.05
 	done
+	# Each of three clients' transactions has the row for 20 ms, and the others wait for it.
+	as_postgres $pg/psql -qh "$tmp/pg" -c 'create table hot (n int); insert into hot values (0)' postgres
+	printf 'begin;\nupdate hot set n = n + 1;\nselect pg_sleep(0.02);\ncommit;\n' >"$tmp/pg/hot.sql"
+	as_postgres $pg/pgbench -n -h "$tmp/pg" -c 3 -j 3 -t 6 -f "$tmp/pg/hot.sql" postgres >"$tmp/pg.bench" 2>&1
 	kill -INT $recorder
 	wait $recorder
 	kill -QUIT $server
@@ -77,11 +87,14 @@ postgres() {
 		"$(said "$tmp/pg.stat" transactions)"
 	equal "each of them ends" "$(lines pg "\"pid\":$backend," '"name":"postgresql:transaction"' '"ph":"e"')" \
 		"$(said "$tmp/pg.stat" transactions)"
-	"$proftrace" report --critical postgresql:transaction --format json "$tmp/pg.pftrace" >"$tmp/pg.path"
-	equal "critical paths of transactions add up, to the nanosecond" \
-		"$(sed -n '/^  "path"/,/^  \]/s/.*"total_ns": \([0-9]*\).*/\1/p' "$tmp/pg.path" |
-			awk '{ s += $1 } END { printf "%.0f", s }')" \
-		"$(sed -n 's/^  "all": {.*"total_ns": \([0-9]*\).*/\1/p' "$tmp/pg.path")"
+	for name in postgresql:transaction 'update hot*'; do
+		"$proftrace" report --critical "$name" --format json "$tmp/pg.pftrace" >"$tmp/pg.path"
+		equal "critical paths of $name add up, to the nanosecond" "$(path_ns .)" \
+			"$(sed -n 's/^  "all": {.*"total_ns": \([0-9]*\).*/\1/p' "$tmp/pg.path")"
+	done
+	equal "pgbench: all its updates" "$(sed -n 's/^  "all": {"count": \([0-9]*\),.*/\1/p' "$tmp/pg.path")" 18
+	check "pgbench: an update waits for the transaction that has its row, which sleeps" awk -v in_sleep="$(path_ns 'select pg_sleep')" \
+		-v all="$(path_ns .)" 'BEGIN { print in_sleep, all; exit !(in_sleep > all / 2) }'
 	equal "queries, by their text" "$(lines pg "\"pid\":$backend," '"name":"insert into t values (' '"ph":"B"')" 21
 	equal "sorts, inside of them" "$(lines pg "\"pid\":$backend," '"name":"postgresql:sort"' '"ph":"B"')" 1
 }

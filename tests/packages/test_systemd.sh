@@ -4,6 +4,10 @@
 # is tested there is in guest/systemd.sh.
 . "$(dirname "$0")/lib.sh"
 need qemu-system-x86_64
+if [ "$(uname -m)" != x86_64 ]; then
+	skip "a machine with systemd" "the package is not for x86-64"
+	finish
+fi
 kernels=$root/tests/kernels
 set -- "$root"/build/deb/proftrace_*_amd64.deb
 [ -e "$1" ] || check "build" make -s -C "$root" deb

@@ -62,9 +62,9 @@ const struct argp_option record_options[] = {
 	  0 },
 	{ "counters", 'e', "LIST", 0,
 	  "Count these events at the beginning and the end of each slice: at most eight names of "
-	  "perf or libpfm4, or "
-	  "none (default cycles,instructions,cache-misses,branch-misses where the machine counts "
-	  "them, otherwise "
+	  "perf or libpfm4, or the word none (default "
+	  "cycles,instructions,cache-misses,branch-misses "
+	  "where the machine counts them, otherwise "
 	  "task-clock,page-faults,context-switches)",
 	  0 },
 	{ "counter-interval", KEY_COUNTER_INTERVAL, "TIME", 0,
@@ -74,16 +74,16 @@ const struct argp_option record_options[] = {
 	{ "per-rank", KEY_PER_RANK, NULL, 0,
 	  "With -- COMMAND under mpirun, srun or torchrun: each rank has a recorder and files of "
 	  "its "
-	  "own; otherwise the ranks of a machine share those of the first one",
+	  "own; without it, the ranks of a machine share those of the first one",
 	  0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
 	{ "mode", KEY_MODE, "MODE", 0,
 	  "exact: each mark enters the kernel, which reads the counters. batch: buffered mode, "
 	  "hundreds of marks enter the kernel at once; a mark takes about 20 ns. Its "
 	  "counters are those that the kernel keeps for each thread: task-clock, page-faults, "
-	  "context-switches and the like. batch-now: another name of batch. auto: exact, and "
-	  "buffered mode for each domain "
-	  "whose marks use more than 2 % (--max-overhead) of the CPU time",
+	  "context-switches and the like. batch-now: another name of batch. auto: exact; "
+	  "while the marks of all domains together use more than 2 % of the CPU time "
+	  "(--max-overhead changes this), the costliest domains go over to buffered mode",
 	  0 },
 	{ "stats-only", KEY_STATS_ONLY, NULL, 0,
 	  "Write no trace: aggregate in the kernel, and print the table at the end and on SIGUSR2; "
@@ -125,14 +125,14 @@ const struct argp_option record_options[] = {
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name and delete older ones",
 	  0 },
 	{ "quota", KEY_QUOTA, "SIZE", 0,
-	  "Delete the oldest files when all files of recordings with --quota in the directory "
-	  "exceed SIZE together",
+	  "When the files of all recordings with --quota in the directory together exceed SIZE, "
+	  "delete the oldest of them",
 	  0 },
 	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
 	  "Keep the last TIME in memory and write it when a trigger fires", 0 },
 	{ "trigger", KEY_TRIGGER, "SPEC", 0,
-	  "Write what the flight recorder has in memory on this event: slice:NAME>50ms or "
-	  "instant:NAME (repeatable); SIGUSR2 always does",
+	  "The event on which the flight recorder writes what it has in memory: slice:NAME>50ms or "
+	  "instant:NAME (repeatable). On SIGUSR2 it always writes",
 	  0 },
 	{ "flight-memory", KEY_FLIGHT_MEMORY, "SIZE", 0,
 	  "Memory of the flight recorder, at least 64K (64M)", 0 },
@@ -165,8 +165,8 @@ const struct argp_option record_options[] = {
 	  "example 997)",
 	  0 },
 	{ "stack", KEY_STACK, "GLOB", 0,
-	  "Also record the call stack of each instant, and of each begin of a slice, with a "
-	  "matching name (repeatable)",
+	  "Also record the call stack of each instant, and of the begin of each slice, whose name "
+	  "matches (repeatable)",
 	  0 },
 	{ "offcpu", KEY_OFFCPU, "TIME", 0,
 	  "Also record the call stack of a thread that blocks longer than TIME inside a slice", 0 },

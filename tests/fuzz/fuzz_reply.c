@@ -45,6 +45,11 @@ static int start(struct broker *b, struct failure *f)
 	must((loaded.usdt_specs_fd >= 0) == loaded.has_usdt);
 	if (loaded.has_usdt)
 		close(loaded.usdt_specs_fd);
+	for (i = 0; i < BROKER_UNWIND_MAPS; i++) {
+		must((loaded.unwind[i] >= 0) == loaded.has_unwind);
+		if (loaded.has_unwind)
+			close(loaded.unwind[i]);
+	}
 	return 0;
 }
 
@@ -88,9 +93,12 @@ static void make_bools(uint8_t *reply)
 {
 	static const size_t offsets[] = {
 		offsetof(struct reply, loaded.has_tables),
+		offsetof(struct reply, loaded.has_unwind),
 		offsetof(struct reply, loaded.uprobe_multi),
+		offsetof(struct reply, loaded.can_loop),
 		offsetof(struct reply, loaded.can_hold),
 		offsetof(struct reply, loaded.confined),
+		offsetof(struct reply, loaded.sample_cycles),
 		offsetof(struct reply, loaded.optimised_nop),
 		offsetof(struct reply, loaded.has_usdt),
 		offsetof(struct reply, loaded.breaks_nop5),

@@ -55,6 +55,13 @@ enum {
 	LIMIT_STRING = EVENT_MAX_STRING,
 };
 
+/* How many are followed at once; state.h has the limits that no trace reader needs to know. */
+enum {
+	LIMIT_PROCESSES = 131072,
+	LIMIT_THREADS = 131072,
+	LIMIT_TRACKS = 65536, /* of all others: counters, lanes */
+};
+
 struct process {
 	uint64_t uuid;
 	uint32_t pid;

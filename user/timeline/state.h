@@ -21,10 +21,7 @@
  * How much is followed at once, so that memory stays bounded whatever a program does or a file
  * says. The limits are far above what people look at in one trace.
  */
-#define LIMIT_PROCESSES	       131072
-#define LIMIT_THREADS	       131072
 #define LIMIT_DEPTH	       1024 /* open slices of a thread; the kernel follows 64 */
-#define LIMIT_TRACKS	       65536
 #define LIMIT_ASYNCS	       65536
 #define LIMIT_ASYNCS_OF_ONE_ID 4096    /* they are searched linearly */
 #define LIMIT_LANES_OF_TRACK   512     /* of slices with times of their own; searched linearly */

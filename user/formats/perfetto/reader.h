@@ -17,6 +17,7 @@
 
 #include "base/hash.h"
 #include "formats/draft.h"
+#include "timeline/fact.h"
 #include "perfetto_trace.pb-c.h"
 
 typedef Perfetto__Protos__TracePacket Packet;
@@ -26,7 +27,7 @@ typedef Perfetto__Protos__DebugAnnotation Annotation;
 /* Limits of the memory that a file can make the reader use. */
 enum {
 	MAX_SEQUENCES = 1 << 14,
-	MAX_TRACKS = 1 << 18,
+	MAX_TRACKS = 1 << 19,
 	MAX_INTERNED = 1 << 20,	       /* over all sequences */
 	MAX_INTERNED_BYTES = 64 << 20, /* of interned strings */
 	MAX_EXTRA_COUNTERS = 8,	       /* as in Perfetto's loader */
@@ -40,6 +41,9 @@ enum {
 	RECENT = 256,		    /* a power of two */
 	FAST_LIST = 32,
 };
+
+_Static_assert((int)MAX_TRACKS > (int)LIMIT_PROCESSES + (int)LIMIT_THREADS + (int)LIMIT_TRACKS,
+	       "all tracks that one of our own files has at once can be read");
 
 enum intern_kind {
 	INTERN_CATEGORY = 1,

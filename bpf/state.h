@@ -12,6 +12,8 @@
 #include "bpf/marks/schedule.h"
 #include "bpf/stacks/stack.h"
 
+#define MAPPED_EXECUTABLE 4 /* the kernel's VM_EXEC */
+
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;

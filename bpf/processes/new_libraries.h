@@ -15,7 +15,6 @@
 #define LINK_MAP_DYNAMIC  16
 #define LINK_MAP_NEXT	  24
 #define LINK_MAPS_AT_MOST 4096 /* if there are more, the thread waits */
-#define MAPPED_EXECUTABLE 4    /* the kernel's VM_EXEC */
 
 /* A walk through the list. */
 struct link_maps {

@@ -112,6 +112,23 @@ static __always_inline __u32 find_cfa(struct unwind_walk *w, __u64 *ret)
 	return STACK_WHOLE;
 }
 
+static long examine_mapping(struct task_struct *task, struct vm_area_struct *vma, __u32 *is_code)
+{
+	*is_code = BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE;
+	return 0;
+}
+
+/* Whether the address is in code that was mapped after the recorder had looked, as a JIT compiler's often is. */
+static __noinline int is_new_code(__u64 address)
+{
+	__u32 is_code = 0;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
+		return 0;
+	bpf_find_vma(bpf_get_current_task_btf(), address, examine_mapping, &is_code, 0);
+	return is_code;
+}
+
 /*
  * Without a rule that can be applied: by the frame pointer, if it leads to a frame above this one and from there into
  * code. The outermost function of a process finds 0 in it.
@@ -134,8 +151,8 @@ __noinline int unwind_by_frame_pointer(struct unwind_walk *w)
 	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp))
 		return end_walk(w, w->end);
 	frame[1] = strip_signature(w, frame[1]);
-	if (frame[1] && !unwind_find_range(w, frame[1] - 1))
-		return end_walk(w, w->end);
+	if (frame[1] && !unwind_find_range(w, frame[1] - 1) && !is_new_code(frame[1] - 1))
+		return end_walk(w, STACK_NO_MAPPING);
 	w->registers[REGISTER_FP] = frame[0];
 	w->types |= STACK_BY_FRAME_POINTERS;
 	end = enter_caller(w, fp + sizeof(frame), frame[1]);

@@ -126,6 +126,23 @@ check "code that replaces other code: each has its name" awk '
 		exit all < 100 || right < 0.9 * all || kinds != 4 || wrong != ""
 	}' reused.stacks
 
+# Generated code that was mapped a moment ago, and is not known yet, calls code that is known.
+record fresh "$root/build/tests/programs/reused" "$tmp" fresh
+"$stacks" fresh.pftrace >fresh.stacks
+check "code that was just mapped: stacks through it are whole" awk '
+	$1 == "sample" && $3 == "user" && $4 ~ /^(red|green|blue|white)$/ && /compute$/ {
+		all[$4]++
+		whole[$4] += /main;.*compute$/
+	}
+	END {
+		for (name in all) {
+			kinds++
+			few += whole[name] < 0.9 * all[name]
+			print name, all[name], whole[name]
+		}
+		exit kinds != 4 || few
+	}' fresh.stacks
+
 # V8 writes a jitdump file, which has the functions of a script.
 if command -v node >/dev/null; then
 	cat >hot.js <<'EOT'

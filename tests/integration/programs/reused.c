@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reused FOLDER: generates functions one after another at the same address, as a JIT compiler does when it has dropped the
- * code of one. Each runs in a slice of its own name. What it generates, and when, it writes into a jitdump file, which is
+ * reused FOLDER [fresh]: generates functions one after another at the same address, as a JIT compiler does when it has
+ * dropped the code of one; fresh: each in memory that has just been mapped, where another one calls it. Each runs in a slice of its own name. What it generates, and when, it writes into a jitdump file, which is
  * complete when it ends, because it is buffered.
  */
 #define _GNU_SOURCE
@@ -34,6 +34,16 @@ static const unsigned char code[] = {
 	0xc3,		  /* ret */
 #endif
 };
+
+/* In the copy of the code that calls the other: the byte that names the second argument in place of the first. */
+#if defined(__aarch64__)
+#define CALLED_AT     8
+#define CALLED_SECOND 0x20
+#else
+#define CALLED_AT     5
+#define CALLED_SECOND 0xd6
+#endif
+#define OUTER_AT 64
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -85,26 +95,38 @@ static void write_code(FILE *dump, const void *at, const char *name)
 	fwrite(code, sizeof(code), 1, dump);
 }
 
-int main(int argc, char **argv)
+static char *map_code(void)
 {
-	static const char *const names[] = { "red", "green", "blue", "red", "white" };
-	void (*call)(void (*f)(void));
-	FILE *dump = open_dump(argc > 1 ? argv[1] : ".");
-	uint64_t until;
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
-		return 1;
+		exit(1);
 	memcpy(page, code, sizeof(code));
-	__builtin___clear_cache(page, (char *)page + sizeof(code));
-	memcpy(&call, &page, sizeof(call));
+	memcpy(page + OUTER_AT, code, sizeof(code));
+	page[OUTER_AT + CALLED_AT] = (char)CALLED_SECOND;
+	__builtin___clear_cache(page, page + OUTER_AT + sizeof(code));
+	return page;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[] = { "red", "green", "blue", "red", "white" };
+	void (*call)(void (*f)(void), void *inner);
+	FILE *dump = open_dump(argc > 1 ? argv[1] : ".");
+	uint64_t until;
+	char *page = map_code(), *outer;
+
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (argc > 2)
+			page = map_code();
+		outer = argc > 2 ? page + OUTER_AT : page;
+		memcpy(&call, &outer, sizeof(call));
 		write_code(dump, page, names[i]);
 		PROF_BEGIN_DYN(names[i]);
 		for (until = now_ns(CLOCK_THREAD_CPUTIME_ID) + ROUND_NS / 2;
 		     now_ns(CLOCK_THREAD_CPUTIME_ID) < until;)
-			call(compute);
+			call(compute, page);
 		PROF_END();
 		for (until = now_ns(CLOCK_MONOTONIC) + ROUND_NS; now_ns(CLOCK_MONOTONIC) < until;)
 			compute();

@@ -40,7 +40,7 @@ static const struct code *find_code(const struct stack_process *p, uint64_t addr
 }
 
 /*
- * Scans a process again because of an unknown address. Something was mapped since, or the address
+ * Scans a process again because of an unknown address, in a stack or where a stack would go on. Something was mapped since, or the address
  * is wrong, as in code without frame pointers; then many more will be wrong. A scan that finds
  * nothing new doubles the wait, and all scans together have a limited share of the time.
  */
@@ -217,6 +217,8 @@ const struct callstack *stacks_push(struct capture *c, uint32_t pid,
 
 	if (p)
 		p->at_ns = stack->at_ns;
+	if (p && stack->is_unmapped)
+		rescan_code(c, p);
 	if (p && n && !stack->is_whole && c->stacks->unwind)
 		hurry_last_table(c->stacks, p, stack);
 	if (p && p->python && stack->n_python)
@@ -277,6 +279,7 @@ bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
 		.addresses = (const uint64_t *)r->addresses + kernel,
 		.n = n,
 		.is_whole = STACK_END(r->head.types) == STACK_WHOLE,
+		.is_unmapped = STACK_END(r->head.types) == STACK_NO_MAPPING,
 		.python = (const uint64_t *)r->addresses + kernel + n,
 		.n_python = n_python,
 		.at_ns = r->head.ts,

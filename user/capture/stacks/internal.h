@@ -127,6 +127,7 @@ struct program_stack {
 	 */
 	bool is_caller;
 	bool is_whole;
+	bool is_unmapped;	/* it ended before code that is in no known mapping */
 	const uint64_t *python; /* two words for each */
 	unsigned n_python;
 	uint64_t at_ns;

@@ -25,15 +25,13 @@ static void *run_make_buffers(void *context)
 	return NULL;
 }
 
-int background_make_buffers(struct background *b, unsigned n, uint32_t bytes)
+void background_make_buffers(struct background *b, unsigned n, uint32_t bytes)
 {
-	int error;
-
 	b->n_buffers = n;
 	b->buffer_bytes = bytes;
-	error = pthread_create(&b->buffers_thread, NULL, run_make_buffers, b);
-	b->makes_buffers = !error;
-	return -error;
+	b->makes_buffers = !pthread_create(&b->buffers_thread, NULL, run_make_buffers, b);
+	if (!b->makes_buffers)
+		run_make_buffers(b);
 }
 
 int background_await_buffers(struct background *b)

@@ -42,8 +42,8 @@ struct background {
 	int buffers_error;
 };
 
-/* Begins to make ring buffers of so many bytes each. Returns 0 or a negative errno. */
-int background_make_buffers(struct background *b, unsigned n, uint32_t bytes);
+/* Begins to make ring buffers of so many bytes each; makes them at once if no thread can be started. */
+void background_make_buffers(struct background *b, unsigned n, uint32_t bytes);
 /* Waits for them. Returns 0 or a negative errno. */
 int background_await_buffers(struct background *b);
 

@@ -384,14 +384,14 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	struct kernel_types *types = NULL;
 	struct background background = { 0 };
 	unsigned n = configured_buffers(config);
-	int error = background_make_buffers(&background, n, config->buffer_bytes / n);
-	int watchers, marks;
+	int watchers, marks, error;
 
+	background_make_buffers(&background, n, config->buffer_bytes / n);
 	if (kernel_types_open(&types))
 		types = NULL;
 	watchers = name_watchers(types);
 	marks = load_in_background(&background);
-	error = error ?: watchers < 0 ? watchers : marks < 0 ? marks : 0;
+	error = watchers < 0 ? watchers : marks < 0 ? marks : 0;
 	error = error ?: try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	/* Of a program that it loads itself libbpf says what is wrong. */
 	background.sequential = background.refused;

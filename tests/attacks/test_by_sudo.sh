@@ -67,6 +67,7 @@ mkfifo "$tmp/in" && chmod 666 "$tmp/in"
 first() { # UID GID COMMAND...
 	first_uid=$1 first_gid=$2
 	shift 2
+	rm -f "$tmp/first"
 	by_sudo "$first_uid" "$first_gid" "$proftrace" -v -o job -- "$@" >"$tmp/first" 2>&1 &
 	recorder=$!
 	exec 9>"$tmp/in"

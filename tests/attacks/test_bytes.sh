@@ -57,6 +57,7 @@ record() { # NAME OPTION...
 	recording=$1
 	shift
 	rm -f "$tmp/owner/$recording"*
+	rm -f "$tmp/$recording.err"
 	(cd "$tmp/owner" && exec setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all \
 		"$tmp/proftrace" -p $target -o "$recording" --summary-json "$recording.account" "$@") 2>"$tmp/$recording.err" 5>&- 6>&- 7>&- &
 	recorder=$!

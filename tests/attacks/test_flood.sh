@@ -20,6 +20,7 @@ begin_target() {
 	wait_for "$tmp/target" ready
 }
 begin_flood() { # KIND LINKS
+	rm -f "$tmp/said"
 	"$tool" "$1" $target "$programs/checksum" "$2" <"$tmp/go" >"$tmp/said" 9>&- &
 	flood=$!
 	exec 8>"$tmp/go"

@@ -24,6 +24,7 @@ readelf -n "$library" 2>/dev/null | sed -n 's/.*Location: \(0x[0-9a-f]*\),.*/\1/
 mkfifo "$tmp/in" "$tmp/go"
 exec 5<>"$tmp/in"
 start() { # UID GID NAME FILE
+	rm -f "$tmp/$3.out"
 	(exec 8>&- 9>&- setpriv --reuid="$1" --regid="$2" --clear-groups --inh-caps=-all "$4" <"$tmp/in" >"$tmp/$3.out" 5>&-) &
 	wait_for "$tmp/$3.out" ready
 }

@@ -32,6 +32,7 @@ answers() { # NAME
 	never_else "$1: the owner's ctl is answered ($((($(date +%s%N) - began) / 1000000)) ms)" "$failed" ""
 }
 idle() { # NAME UID GID
+	rm -f "$tmp/idle"
 	as "$2" "$3" "$tmp/idle_connections" "$socket" 10000 "$request" <"$tmp/hold" >"$tmp/idle" 2>&1 9>&- &
 	attacker=$!
 	exec 8>"$tmp/hold"

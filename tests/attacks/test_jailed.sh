@@ -15,6 +15,7 @@ cp "$programs/every_kind" "$tmp/roots/program"
 mkfifo "$tmp/in"
 try() { # NAME LINK
 	ln -sfn "$2" "$tmp/jail/program"
+	rm -f "$tmp/said"
 	"$proftrace" -q -o "$tmp/t" -- "$attacks/jailed" "$tmp/jail" <"$tmp/in" >"$tmp/said" 2>"$tmp/err" &
 	recorder=$!
 	exec 9>"$tmp/in"

@@ -29,6 +29,7 @@ clear() {
 record_renamed() { # ATTACK DIRECTORY NAME RANK OPTION...
 	attack=$1 directory=$2 comm=$3 rank=$4
 	shift 4
+	rm -f "$tmp/in/target"
 	RANK=$rank "$attacks/renamed" "$comm" <"$tmp/fifo" >"$tmp/in/target" &
 	target=$!
 	exec 9>"$tmp/fifo"

@@ -53,6 +53,7 @@ attack() { # broker|recorder
 	target=$!
 	exec 9>"$tmp/in"
 	wait_for "$tmp/target" ready
+	rm -f "$tmp/err"
 	(
 		echo 0 >"$cgroup/cgroup.procs" && exec "$proftrace" -e none -p $target --dump-period 50ms -o "$tmp/k" \
 			--summary-json "$tmp/s" 9>&-

@@ -22,6 +22,7 @@ controlled() { # NAME UID GID ENVIRONMENT...
 	shift 3
 	"$tmp/storm" 1 100 <"$tmp/hold" >"$tmp/$victim.out" 9>&- &
 	storm=$!
+	rm -f "$tmp/$victim.err"
 	env -u XDG_RUNTIME_DIR "$@" "$tmp/proftrace" -p $storm -o "$tmp/out/$victim" 2>"$tmp/$victim.err" &
 	recorder=$!
 	wait_for "$tmp/$victim.err" 'proftrace: recording' || return

@@ -157,6 +157,7 @@ shows "list: several files" 0 "true-$asked: no markers" "$proftrace" list "true-
 # --- the viewer -------------------------------------------------------------------------------------------------------
 
 port=$((20000 + $$ % 10000))
+rm -f "$tmp/out"
 "$proftrace" open --no-browser --port $port "$evil.json" >"$tmp/out" 2>"$tmp/err" </dev/null &
 viewer=$!
 wait_for "$tmp/out" https
@@ -173,6 +174,7 @@ if [ "$(id -u)" -eq 0 ] && make_user faker; then
 	rm -rf "$place"
 	mkdir -m 700 "$place" && chown "$made_uid:$made_gid" "$place"
 	cp "$attacks/fake_recorder" "$tmp/" && chmod 755 "$tmp/fake_recorder"
+	rm -f "$tmp/fake"
 	as "$made_uid" "$made_gid" "$tmp/fake_recorder" "$place" "$evil" >"$tmp/fake" 2>&1 &
 	wait_for "$tmp/fake" ready || finish
 	fake=$(sed -n 's/^ready //p' "$tmp/fake")

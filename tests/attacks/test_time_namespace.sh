@@ -46,6 +46,7 @@ for shift in 864000 $behind; do
 	$inside "$programs/scripted" <in >told &
 	exec 9>in
 	for _ in $(seq 1 400); do target=$(pgrep -n -P $! scripted) && break; sleep 0.05; done
+	rm -f err
 	unshare --fork --time --monotonic 1000 --boottime 2000 "$proftrace" -e none -d 60s -o t --summary-json s -p "$target" 2>err 9>&- &
 	recorder=$!
 	# Semaphores that are on would not show that: other recordings turn them on, too, in all processes of the file.
@@ -62,6 +63,7 @@ for shift in 864000 $behind; do
 
 	# The program's own profiler has the clock of its namespace. While the program lives, the recorder knows it.
 	mkfifo in
+	rm -f err
 	"$proftrace" -e none -o t --summary-json s -- $inside "$programs/includes" 5 own.json "$tmp/own.json" <in >said 2>err &
 	recorder=$!
 	exec 9>in

@@ -183,6 +183,7 @@ attach() { # NAME OPTIONS...: to two processes that have made no mark yet; then 
 	exec 7>"$tmp/$of.in1" 8>"$tmp/$of.in2"
 	wait_for "$tmp/$of.out1" ready
 	wait_for "$tmp/$of.out2" ready
+	rm -f "$tmp/$of.err"
 	"$proftrace" -e none --mode $mode -p $target1,$target2 -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" \
 		2>"$tmp/$of.err" 7>&- 8>&- &
 	recorder=$!

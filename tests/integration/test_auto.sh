@@ -76,6 +76,7 @@ recorded() { # NAME PROGRAM ARGS...
 	"$@" <"$tmp/in" >"$tmp/$name.out" &
 	program=$!
 	exec 9>"$tmp/in"
+	rm -f "$tmp/$name.err"
 	"$proftrace" --mode auto -p $program -o "$tmp/$name" --summary-json "$tmp/$name.s" 2>"$tmp/$name.err" 9>&- &
 	recorder=$!
 	wait_for "$tmp/$name.err" "proftrace: recording"

@@ -123,6 +123,7 @@ target=$!
 wait_for "$tmp/out" ready
 for round in 1 2; do
 	made=$((6 * round - 3))
+	rm -f "$tmp/err$round"
 	"$proftrace" --mode batch-now -p $target -o "$tmp/r$round" --summary-json "$tmp/s" 2>"$tmp/err$round" 9>&- &
 	recorder=$!
 	wait_for "$tmp/err$round" "proftrace: recording"
@@ -146,6 +147,7 @@ wait $target 2>/dev/null
 # --- begun and ended in the midst of it: nothing of what lies before or behind is a loss ------------------
 
 exec 9<>"$tmp/fifo"
+rm -f "$tmp/out"
 "$programs/storm" 2 <"$tmp/fifo" >"$tmp/out" 9>&- &
 target=$!
 wait_for "$tmp/out" ready

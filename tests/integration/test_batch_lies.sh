@@ -45,6 +45,7 @@ check "exits: $(said "$tmp/peak" cpu) ms of processor time" test "$(said "$tmp/p
 
 mkfifo "$tmp/in"
 exec 9<>"$tmp/in"
+rm -f "$tmp/out"
 "$programs/batch_lies" mapped 300 <"$tmp/in" >"$tmp/out" 9>&- &
 target=$!
 "$proftrace" -q --mode batch-now -d 300ms -p $target -o "$tmp/c" 9>&-

@@ -34,6 +34,7 @@ done
 
 mkfifo "$tmp/in"
 exec 9<>"$tmp/in"
+rm -f "$tmp/out"
 "$programs/losers" quiet 100 <"$tmp/in" >"$tmp/out" 9>&- &
 target=$!
 wait_for "$tmp/out" ready

@@ -25,6 +25,7 @@ attached() { # NAME MODE MILLISECONDS MOST_KB [OPTION...]
 	target=$!
 	exec 9>"$tmp/in"
 	wait_for "$tmp/out" ready
+	rm -f "$tmp/err"
 	timeout 60 "$programs/peak" "$tmp/peak" "$proftrace" -p $target "$@" --mode "$mode_of_it" --buffer $buffer \
 		-o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 	recorder=$!

@@ -7,6 +7,7 @@ need_tracing
 
 mkfifo "$tmp/in"
 begin() { # COMMAND...
+	rm -f "$tmp/out"
 	"$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
 	begun=$!
 	exec 9>"$tmp/in"
@@ -24,6 +25,7 @@ still_there() { # NAME: the program that said `ready`
 # Threads that come through the dynamic linker wait for the recorder, and are there again before it is done.
 begin "$programs/busy" hold 24 30000
 wait_for "$tmp/out" ready
+rm -f "$tmp/said"
 "$proftrace" -o "$tmp/d" -p $begun --summary-json "$tmp/s" >"$tmp/said" 2>"$tmp/said" 9>&- &
 recorder=$!
 wait_for "$tmp/said" "proftrace: recording"

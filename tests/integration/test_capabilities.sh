@@ -131,6 +131,7 @@ refused() { # NAME REASON
 }
 
 start as "" "$bin/storm" 1 1000
+rm -f "$tmp/err"
 "$programs/rights" user $user "" "$recorder" -p "$target" -o "$out" --summary-json "$summary" \
 	9>&- 2>"$tmp/err" &
 pid=$!

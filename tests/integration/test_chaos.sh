@@ -100,6 +100,7 @@ for cycle in $(seq 1 $((2 * cycles))); do
 	if [ "$hard" -eq 1 ]; then
 		"$tmp/target" 2 $((rounds / 6)) "$tmp/library.so" <"$tmp/in" >"$tmp/out" &
 	else
+		rm -f "$tmp/out"
 		"$tmp/target" 2 "$rounds" <"$tmp/in" >"$tmp/out" &
 	fi
 	target=$!
@@ -107,12 +108,14 @@ for cycle in $(seq 1 $((2 * cycles))); do
 	rm "$tmp/in"
 	wait_for "$tmp/out" ready
 	# Another process has the same file mapped, with switches of its own, and outlives whoever dies.
+	rm -f "$tmp/witness.out"
 	"$tmp/target" 0 0 <"$tmp/witness.in" >"$tmp/witness.out" 9>&- &
 	witness=$!
 	exec 8>"$tmp/witness.in"
 	wait_for "$tmp/witness.out" sum
 	a_while 50
 	choose_mode "$tmp/t$cycle"
+	rm -f "$tmp/err"
 	record $target "$options" >"$tmp/table" 2>"$tmp/err" &
 	recorder=$!
 	modes=$mode

@@ -26,6 +26,7 @@ fi
 ok "check: filters of system calls"
 
 start_storm
+rm -f "$tmp/err"
 "$proftrace" -v -p $storm -o "$tmp/t" --summary-json "$tmp/s" 9>&- 2>"$tmp/err" &
 recorder=$!
 wait_for "$tmp/err" "proftrace: recording"

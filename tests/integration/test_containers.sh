@@ -92,6 +92,7 @@ if unshare --mount sh -c "mount -t overlay none -o lowerdir=$tmp/root,upperdir=$
 	contained "an overlay" /bin/waits
 	# The other one is not asked for, and marks all the while.
 	mkfifo "$tmp/other.in"
+	rm -f "$tmp/other.out"
 	unshare --pid --mount --fork sh "$tmp/overlay" b 5000 <"$tmp/other.in" >"$tmp/other.out" &
 	other=$!
 	exec 8>"$tmp/other.in"

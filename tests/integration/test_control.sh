@@ -27,6 +27,7 @@ start() { # NAME OPTIONS...: a program and its recorder, in $target and $recorde
 	name=$1
 	shift
 	mkfifo "$tmp/$name.in"
+	rm -f "$tmp/$name.out"
 	"$programs/storm" 2 1000 <"$tmp/$name.in" >"$tmp/$name.out" &
 	target=$!
 	exec 9>"$tmp/$name.in"
@@ -94,6 +95,7 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
 	}
 	fake() { # NTH N PROCESS
 		install -d -m 700 -o $((first + $1)) "/tmp/proftrace-$((first + $1))"
+		rm -f "$tmp/fake.$1"
 		(as "$1" "$tmp/clients" "/tmp/proftrace-$((first + $1))" fakes "$2" "$3") >"$tmp/fake.$1" 9>&- &
 		fakes="$fakes $!"
 		wait_for "$tmp/fake.$1" ready

@@ -45,10 +45,12 @@ check "slow slice: with the step" grep -q '"name":"tick".*"epoch":2,"batch":5' "
 
 # An instant; a second one so soon after it that there is no window for it; then on request.
 mkfifo "$tmp/in"
+rm -f "$tmp/out"
 "$programs/scripted" <"$tmp/in" >"$tmp/out" &
 target=$!
 exec 9>"$tmp/in"
 wait_for "$tmp/out" ready
+rm -f "$tmp/err"
 "$proftrace" -p $target -o "$tmp/i-{epoch}-{n}" -o "$tmp/i.json.gz" --flight-recorder 1h --trigger instant:alarm \
 	--summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 recorder=$!

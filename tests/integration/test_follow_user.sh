@@ -47,6 +47,7 @@ run() { # NAME RUNNER WAY N AT_ONCE OPTION...
 	exec 9>"$tmp/in"
 	wait_for "$tmp/out" ready
 	target=$(said "$tmp/out" ready)
+	rm -f "$tmp/err"
 	$runner "$tmp/bin/proftrace" -p "$target" "$@" -o "$tmp/theirs/t" --summary-json "$summary" 2>"$tmp/err" 9>&- &
 	recorder=$!
 	wait_for "$tmp/err" "proftrace: recording"

@@ -47,6 +47,7 @@ postgres() {
 		sleep 0.05
 	done
 	as_postgres $pg/psql -qh "$tmp/pg" -c 'create database shop' postgres
+	rm -f "$tmp/pg.err"
 	"$proftrace" -e none --wait-reasons -p $server -o "$tmp/pg.trace" --summary-json "$tmp/pg.sum" \
 		-u 'postgresql:query__start~postgresql:query__done/{arg0:s}' \
 		-u 'postgresql:transaction__start~postgresql:transaction__commit|transaction__abort@arg0' \

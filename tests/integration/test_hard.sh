@@ -36,10 +36,12 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
 	# Attached to a program that goes on: the recording ends by itself, and it computes what it does alone.
 	mkfifo "$tmp/in" "$tmp/sum.in"
 	"$programs/checksum" 2 5000 <&- >"$tmp/alone"
+	rm -f "$tmp/sum.out"
 	"$programs/checksum" 2 5000 <"$tmp/sum.in" >"$tmp/sum.out" &
 	target=$!
 	exec 8>"$tmp/sum.in"
 	wait_for "$tmp/sum.out" ready
+	rm -f "$tmp/storm.out"
 	"$programs/storm" 1 <"$tmp/in" >"$tmp/storm.out" &
 	storm=$!
 	exec 9>"$tmp/in"

@@ -119,6 +119,7 @@ equal "odd path: exit status" $? 0
 check_marks "odd path" "$tmp/s" "$(said "$tmp/out" marks)"
 check "odd path: the terminal is left alone" clean "$tmp/err"
 mkfifo "$tmp/in"
+rm -f "$tmp/maps.out"
 "$odd" maps "$odd" <"$tmp/in" >"$tmp/maps.out" &
 target=$!
 exec 9>"$tmp/in"

@@ -41,6 +41,7 @@ if "ld.lld" --version >/dev/null 2>&1; then
 		"$tmp/waits" 50 <"$tmp/in" >"$tmp/out" 9>&- &
 		target=$!
 		wait_for "$tmp/out" ready
+		rm -f "$tmp/err"
 		"$proftrace" -e none --mode $mode -p $target -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 		recorder=$!
 		wait_for "$tmp/err" "proftrace: recording"

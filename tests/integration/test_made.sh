@@ -38,6 +38,7 @@ done
 
 # Made before somebody attaches.
 mkfifo "$tmp/in"
+rm -f "$tmp/out"
 "$programs/made" 4 10 wait <"$tmp/in" >"$tmp/out" &
 program=$!
 exec 3>"$tmp/in"

@@ -80,6 +80,7 @@ fi
 # and may have four megabytes more than it has when there are files: that is a tenth of what it would take.
 "$programs/checksum" 2 "$rounds" <&- >"$tmp/alone"
 mkfifo "$tmp/in" "$tmp/go"
+rm -f "$tmp/out"
 "$programs/checksum" 2 "$rounds" <"$tmp/in" >"$tmp/out" &
 target=$!
 exec 9>"$tmp/in"
@@ -88,6 +89,7 @@ hungry=$!
 exec 8>"$tmp/go"
 wait_for "$tmp/out" ready
 wait_for "$tmp/allocs" ready
+rm -f "$tmp/err"
 (
 	echo 0 >"$cgroup/cgroup.procs" && exec timeout -s INT 60 "$proftrace" -e none -p $target,$hungry --buffer 1M \
 		--dump-period 50ms -o "$tmp/k" 8>&- 9>&-

@@ -5,6 +5,7 @@
 
 printf '[{"ph":"i","name":"x","pid":1,"tid":1,"ts":1}]' >"$tmp/a trace.json"
 port=$((20000 + $$ % 10000))
+rm -f "$tmp/url"
 env -u DISPLAY -u WAYLAND_DISPLAY "$proftrace" open --port $port "$tmp/a trace.json" >"$tmp/url" 2>"$tmp/err" &
 server=$!
 wait_for "$tmp/url" https || finish

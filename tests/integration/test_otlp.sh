@@ -14,6 +14,7 @@ here=$root/tests/integration
 collect() { # NAME [--tls CERTIFICATE KEY] SCRIPT...: in the background; sets $port and $collector
 	collected=$1
 	shift
+	rm -f "$collected.got"
 	python3 -B "$here/otlp_collector.py" "$@" >"$collected.got" 2>"$collected.bad" &
 	collector=$!
 	wait_for "$collected.got" port

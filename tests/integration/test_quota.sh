@@ -41,6 +41,7 @@ if with_quota; then
 	"$programs/checksum" 2 5000 <&- >"$tmp/alone"
 	# It begins when the files have their names.
 	mkfifo "$tmp/in"
+	rm -f "$tmp/sum.out"
 	(
 		cd "$directory" || exit
 		SUDO_UID=1000 SUDO_GID=1000 exec timeout 60 "$proftrace" -o t \

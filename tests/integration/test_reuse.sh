@@ -37,6 +37,7 @@ begin old "$programs/waits" 1000
 old=$started
 exec 8>"$tmp/old.in"
 wait_for "$tmp/old.out" ready
+rm -f "$tmp/err"
 "$proftrace" -p $keeper,$old -o "$tmp/t" --summary-json "$tmp/s" 8>&- 9>&- 2>"$tmp/err" &
 recorder=$!
 wait_for "$tmp/err" "proftrace: recording"
@@ -134,6 +135,7 @@ for round in 1 2 3 4 5 6; do
 	exec 8>"$tmp/old.in"
 	wait_for "$tmp/old.out" ready
 	rm -f "$tmp/r".*
+	rm -f "$tmp/err"
 	timeout -s KILL 30 "$proftrace" -q -p $old -d 200ms -o "$tmp/r" --summary-json "$tmp/s" 8>&- 9>&- \
 		2>"$tmp/err" &
 	recorder=$!

@@ -78,6 +78,7 @@ for mode in exact batch-now; do
 	program=$target/release/rust_marks
 	rm -f "$tmp/in" "$tmp/err"
 	mkfifo "$tmp/in"
+	rm -f "$tmp/out"
 	"$program" 3 50 wait <"$tmp/in" >"$tmp/out" &
 	pid=$!
 	exec 9>"$tmp/in"
@@ -85,6 +86,7 @@ for mode in exact batch-now; do
 	section $pid "$program" .text >"$tmp/text"
 	section $pid "$program" .probes >"$tmp/semaphores"
 	equal "-p, $mode: the semaphores are off" "$(tr -d '\0' <"$tmp/semaphores" | wc -c)" 0
+	rm -f "$tmp/err"
 	"$proftrace" -vv -e none --mode $mode -p $pid -o "$tmp/p" --summary-json "$tmp/p.s" >/dev/null 2>"$tmp/err" 9>&- &
 	recorder=$!
 	wait_for "$tmp/err" "proftrace: attached to .*rust_marks'"

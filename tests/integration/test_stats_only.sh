@@ -25,6 +25,7 @@ value() { # FILE PART NAME FIELD
 
 # Two recorders on one run, both there before the first mark.
 mkfifo "$tmp/go"
+rm -f "$tmp/target"
 "$programs/every_kind" 4 250 wait <"$tmp/go" >"$tmp/target" &
 target=$!
 exec 8>"$tmp/go"
@@ -92,6 +93,7 @@ mkfifo "$tmp/go2"
 target=$!
 exec 8>"$tmp/go2"
 wait_for "$tmp/target" ready
+rm -f "$tmp/err"
 "$proftrace" --stats-only --per-thread --summary-json "$tmp/added" -p $target 2>"$tmp/err" 8>&- &
 recorder=$!
 wait_for "$tmp/err" "proftrace: recording"
@@ -126,10 +128,12 @@ equal "a counter after beginning anew" "$(grep -c 'counted".* "count": 3, "min":
 wait $target
 
 # What is meant for the table does an ordinary recording no harm.
+rm -f "$tmp/target"
 "$programs/escapes" <"$tmp/go2" >"$tmp/target" &
 target=$!
 exec 8>"$tmp/go2"
 wait_for "$tmp/target" ready
+rm -f "$tmp/err"
 "$proftrace" -o "$tmp/ordinary" -p $target 2>"$tmp/err" 8>&- &
 recorder=$!
 wait_for "$tmp/err" "proftrace: recording"

@@ -36,6 +36,7 @@ equal "--wait alone: exit status" $? 2
 for name in web-a web-b beside; do
 	cp "$programs/waits" "$tmp/$name"
 	mkfifo "$tmp/$name.in"
+	rm -f "$tmp/$name.out"
 	"$tmp/$name" 500 <"$tmp/$name.in" >"$tmp/$name.out" &
 done
 exec 7>"$tmp/web-a.in" 8>"$tmp/web-b.in" 9>"$tmp/beside.in"
@@ -162,6 +163,7 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 	check "a container's name: the summary" grep -q "^processes: [0-9]* in container shop$" "$tmp/err"
 	# Those that run when the recording begins, and a path as /proc/PID/cgroup has it.
 	mkfifo "$tmp/in"
+	rm -f "$tmp/out"
 	within web.service/below "$programs/waits" 100 <"$tmp/in" >"$tmp/out" &
 	exec 9>"$tmp/in"
 	wait_for "$tmp/out" ready
@@ -175,6 +177,7 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 	wait $recorder
 	equal "a cgroup that ends: exit status" $? 0
 	equal "a cgroup that ends: every mark" "$(field "$tmp/s" written)" "$(said "$tmp/out" marked)"
+	rm -f "$tmp/out"
 	within web.service "$programs/waits" 1 <"$tmp/in" >"$tmp/out" &
 	exec 9>"$tmp/in"
 	wait_for "$tmp/out" ready
@@ -193,6 +196,7 @@ fi
 equal "not a container: exit status" $? 2
 
 # All processes that have markers, and those that get some; nothing of the others is in the trace.
+rm -f "$tmp/out"
 "$programs/waits" 7 <"$tmp/in" >"$tmp/out" &
 exec 9>"$tmp/in"
 sleep 60 &
@@ -222,11 +226,13 @@ if grep -q '^uprobe_multi links *yes' "$tmp/check" && setcap cap_bpf,cap_perfmon
 	mkdir "$tmp/theirs" && chown nobody "$tmp/theirs"
 	mkfifo "$tmp/go" && chown nobody "$tmp/go"
 	cp "$programs/waits" "$tmp/job-waits"
+	rm -f "$tmp/err"
 	(cd "$tmp/theirs" && exec setpriv --reuid="$nobody" --clear-groups "$tmp/capable" -v -n 'job-*' --wait \
 		-o "$tmp/theirs/t" --summary-json "$tmp/theirs/s" 2>"$tmp/err") &
 	recorder=$!
 	wait_for "$tmp/err" "proftrace: recording"
 	"$tmp/job-dynamic" 1 3 >/dev/null
+	rm -f "$tmp/out"
 	as_nobody "$tmp/job-waits" 100 <"$tmp/go" >"$tmp/out" &
 	exec 9>"$tmp/go"
 	wait_for "$tmp/out" ready

@@ -53,6 +53,7 @@ start_programs() { # UID
 choose() { # NAME OPTION...: sets $recorder
 	choice=$1
 	shift
+	rm -f "$tmp/$choice.err"
 	unshare --mount sh -c 'mount --bind "$0" /var/lib && cd "$1" && shift && exec "$@"' "$tmp/lib" "$tmp/theirs" \
 		setpriv --reuid=1000 --regid=1000 --clear-groups "$tmp/proftrace" -v -e none -o "$tmp/theirs/$choice" \
 		--summary-json "$tmp/theirs/$choice.s" "$@" --wait 2>"$tmp/$choice.err" &

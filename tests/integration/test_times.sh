@@ -97,10 +97,12 @@ done
 
 # The clocks were set before somebody attaches.
 mkfifo "$tmp/in"
+rm -f "$tmp/out"
 "$programs/device" 200 wait <"$tmp/in" >"$tmp/out" &
 program=$!
 exec 3>"$tmp/in"
 wait_for "$tmp/out" ready
+rm -f "$tmp/err"
 "$proftrace" record -q -e none -o "$tmp/t" --summary-json "$tmp/s" -p $program 2>"$tmp/err" &
 recorder=$!
 while ! "$proftrace" ctl status -p $program >/dev/null 2>&1 && kill -0 $recorder 2>/dev/null; do sleep 0.05; done
@@ -116,11 +118,13 @@ check_slices "attached late" "$tmp/t"
 
 # Two recordings after each other. The program tells the second one of its clock with the 16th slice only.
 for mode in $modes; do
+	rm -f "$tmp/all"
 	"$programs/device" 50 again <"$tmp/in" >"$tmp/all" &
 	program=$!
 	exec 3>"$tmp/in"
 	wait_for "$tmp/all" ready
 	for nth in 1 2; do
+		rm -f "$tmp/err"
 		"$proftrace" record -e none --mode "$mode" -o "$tmp/t" --summary-json "$tmp/s" -p $program 2>"$tmp/err" 3>&- &
 		recorder=$!
 		wait_for "$tmp/err" "proftrace: recording"

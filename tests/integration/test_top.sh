@@ -30,6 +30,7 @@ row() { # FILE CATEGORY NAME: its count in the last table
 }
 
 start "$programs/every_kind" 3 400 wait
+rm -f "$tmp/lines"
 "$proftrace" top -p $target -i 200ms >"$tmp/lines" 2>"$tmp/errors" &
 top=$!
 wait_for "$tmp/lines" "[0-9]"

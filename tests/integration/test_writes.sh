@@ -43,6 +43,7 @@ equal "neither leaves anything" "$(ls -A "$tmp/d")" s
 
 # A recorder that is killed leaves the older one, and no temporary file.
 mkfifo "$tmp/in"
+rm -f "$tmp/out"
 "$programs/checksum" 1 100 <"$tmp/in" >"$tmp/out" &
 target=$!
 exec 9>"$tmp/in"

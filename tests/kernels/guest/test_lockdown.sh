@@ -21,10 +21,12 @@ records() { # NAME USER|root
 		equal "$1, $2, $mode: a command: exit status" $? 0
 		never_else "$1, $2, $mode: a command: every mark" "$(field "$dir/s" marked) $(field "$dir/s" lost_total)" "$(said "$tmp/out" total) 0"
 		mkfifo "$tmp/in"
+		rm -f "$tmp/out"
 		${as:+$programs/rights user 1000 ""} "$programs/every_kind" 1 5 wait <"$tmp/in" >"$tmp/out" &
 		target=$!
 		exec 9>"$tmp/in"
 		wait_for "$tmp/out" ready
+		rm -f "$tmp/err"
 		$as "$proftrace" -e none --mode $mode -p $target -o "$dir/t" --summary-json "$dir/s" >"$tmp/log" 2>"$tmp/err" 9>&- &
 		recorder=$!
 		wait_for "$tmp/err" 'proftrace: recording'

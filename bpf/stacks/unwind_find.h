@@ -62,12 +62,13 @@ struct unwind_walk {
 	__u64 number;	    /* of the process's ranges: struct unwind_range */
 	__u32 known;	    /* a bit for each register */
 	__u32 first, n_ranges;
-	__u32 exact;		 /* pc is not a return address */
-	struct unwind_rule rule; /* for pc */
-	__u32 end;		 /* why there is no rule: enum stack_end */
-	__u32 types;		 /* of the record */
-	__u32 at, n;		 /* frames are written from `at` on, and `n` are */
-	__u32 python;		 /* number of a struct python_setup */
+	__u32 exact;		       /* pc is not a return address */
+	struct unwind_rule rule;       /* for pc */
+	__u32 end;		       /* why there is no rule: enum stack_end */
+	__u32 types;		       /* of the record */
+	__u32 at, n;		       /* frames are written from `at` on, and `n` are */
+	__u32 python;		       /* number of a struct python_setup */
+	__u64 new_code, new_code_size; /* a mapping of code that the recorder has not seen yet */
 };
 
 /* NULL: the recorder does not know the process. */

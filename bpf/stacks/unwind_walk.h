@@ -112,21 +112,36 @@ static __always_inline __u32 find_cfa(struct unwind_walk *w, __u64 *ret)
 	return STACK_WHOLE;
 }
 
-static long examine_mapping(struct task_struct *task, struct vm_area_struct *vma, __u32 *is_code)
+struct code_mapping {
+	__u64 start, end;
+};
+
+static long examine_mapping(struct task_struct *task, struct vm_area_struct *vma,
+			    struct code_mapping *ret)
 {
-	*is_code = BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE;
+	if (BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE) {
+		ret->start = BPF_CORE_READ(vma, vm_start);
+		ret->end = BPF_CORE_READ(vma, vm_end);
+	}
 	return 0;
 }
 
-/* Whether the address is in code that was mapped after the recorder had looked, as a JIT compiler's often is. */
-static __noinline int is_new_code(__u64 address)
+/*
+ * Whether the address is in code that was mapped after the recorder had looked, as a JIT compiler's often is. In an
+ * interrupt the kernel can be asked once, so the mapping is remembered.
+ */
+static __always_inline bool is_new_code(struct unwind_walk *w, __u64 address)
 {
-	__u32 is_code = 0;
+	struct code_mapping mapping = {};
 
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma))
-		return 0;
-	bpf_find_vma(bpf_get_current_task_btf(), address, examine_mapping, &is_code, 0);
-	return is_code;
+		return false;
+	if (address - w->new_code < w->new_code_size)
+		return true;
+	bpf_find_vma(bpf_get_current_task_btf(), address, examine_mapping, &mapping, 0);
+	w->new_code = mapping.start;
+	w->new_code_size = mapping.end - mapping.start;
+	return w->new_code_size != 0;
 }
 
 /*
@@ -151,7 +166,7 @@ __noinline int unwind_by_frame_pointer(struct unwind_walk *w)
 	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp))
 		return end_walk(w, w->end);
 	frame[1] = strip_signature(w, frame[1]);
-	if (frame[1] && !unwind_find_range(w, frame[1] - 1) && !is_new_code(frame[1] - 1))
+	if (frame[1] && !unwind_find_range(w, frame[1] - 1) && !is_new_code(w, frame[1] - 1))
 		return end_walk(w, STACK_NO_MAPPING);
 	w->registers[REGISTER_FP] = frame[0];
 	w->types |= STACK_BY_FRAME_POINTERS;
@@ -327,6 +342,7 @@ static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *u
 	w->at = at;
 	w->n = 0;
 	w->python = 0;
+	w->new_code_size = 0;
 }
 
 static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)

@@ -90,8 +90,6 @@ static int include_handle_event(void *context, const struct event *event)
 	/* Only now: a process of another file that has the same number keeps the name that the file gives it. */
 	if (e.kind == EVENT_PROCESS_NAME && timeline_has_process(r->writer, e.pid))
 		return 0;
-	if (e.ts_ns > r->last_ts_ns)
-		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
 	/* If one of several outputs fails, the others go on; the error is handled when they are closed. */
 	outputs_write_event(r, &e);

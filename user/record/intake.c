@@ -97,8 +97,6 @@ int recording_handle_event(void *recording, const struct event *event)
 	error = intake_handle(r, event);
 	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
 		intake_handle_control(r, event);
-	if (event->ts_ns > r->last_ts_ns)
-		r->last_ts_ns = event->ts_ns;
 	if (rare(r->options->max_size) && ++r->since_sizes >= SIZE_CHECK_EVENTS) {
 		r->since_sizes = 0;
 		outputs_rotate(r);

@@ -237,7 +237,6 @@ struct recording {
 	uint64_t reset_ns; /* when the table was reset; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
-	uint64_t last_ts_ns; /* of the latest event */
 	struct killed_processes killed;
 	struct sink *summary; /* --summary-json if it is not a regular file; NULL: not open */
 	uint64_t begun_marks; /* marks written when the open files were begun */

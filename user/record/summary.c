@@ -174,6 +174,11 @@ static const struct summary_count problem_counts[] = {
 	  "call stack[ ends|s end] at code whose unwind table was not read yet", NULL },
 	{ offsetof(struct account, stacks_refused),
 	  "call stack[ ends|s end] at code whose unwind table is malformed or too large", NULL },
+	{ offsetof(struct account, tables_refused),
+	  "file[ whose unwind table is|s whose unwind tables are] malformed or too large: "
+	  "functions without a "
+	  "frame pointer may be missing",
+	  NULL },
 	{ offsetof(struct account, stacks_unsupported),
 	  "call stack[ ends|s end] at a function that keeps its frame in an unsupported way",
 	  NULL },
@@ -408,7 +413,7 @@ static void print_places(const struct recording *r)
 void summary_print(struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = SUMMARY_ROWS };
-	struct open_slices open_slices = { .now = r->last_ts_ns };
+	struct open_slices open_slices = { .now = r->ended_ns };
 	unsigned lines = stats_fit_terminal(STDERR_FILENO, &options);
 
 	print_files(r);
@@ -425,10 +430,8 @@ void summary_print(struct recording *r, const struct account *a)
 	print_shares(r);
 	print_clock_error(a);
 	timeline_open_slices(r->timeline, count_open_slice, &open_slices);
-	if (r->options->stats_only) {
-		open_slices.now = r->ended_ns;
+	if (r->options->stats_only)
 		capture_table_open(r->capture, count_open_slice, &open_slices);
-	}
 	print_open_slices(&open_slices);
 	if (!capture_adds_up(r->capture))
 		print_visible(stderr, "  the accounting does not add up: please report this\n");

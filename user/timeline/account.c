@@ -165,6 +165,7 @@ static const struct {
 	NUMBER(stacks_no_table, "call stacks that end at code without an unwind table"),
 	NUMBER(stacks_pending, "call stacks that end at code whose unwind table was not read yet"),
 	NUMBER(stacks_refused, "call stacks that end at code whose unwind table is refused"),
+	NUMBER(tables_refused, "files whose unwind table is refused"),
 	NUMBER(stacks_unsupported, "call stacks that end at an unsupported rule"),
 	NUMBER(stacks_unreadable, "call stacks that end at memory that could not be followed"),
 };

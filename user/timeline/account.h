@@ -112,6 +112,7 @@ struct account {
 	uint64_t stacks_no_table;	/* at code that no unwind table describes */
 	uint64_t stacks_pending;	/* at code whose table had not been read yet */
 	uint64_t stacks_refused;	/* at code whose table is malformed or did not fit */
+	uint64_t tables_refused;	/* files with such a table */
 	uint64_t stacks_unsupported;	/* at a rule that cannot be followed */
 	uint64_t stacks_unreadable;	/* at memory that cannot be read or is no stack */
 

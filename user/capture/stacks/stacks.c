@@ -350,6 +350,8 @@ void stacks_account(const struct stacks *s, struct account *a)
 	a->stacks_cut += s->cut;
 	a->stacks_lost += s->lost;
 	a->stacks_other += callstacks_refused(s->store);
+	if (s->unwind)
+		a->tables_refused += unwind_refused(s->unwind);
 	if (s->python) {
 		python_count(s->python, &counts);
 		a->python_frames += counts.frames;

@@ -117,6 +117,7 @@ static void finish_reading(struct unwind *u, int error)
 	file->state = error == -ENOENT ? UNWIND_TABLE_NONE
 		      : error	       ? UNWIND_TABLE_REFUSED
 				       : UNWIND_TABLE_THERE;
+	u->n_refused += file->state == UNWIND_TABLE_REFUSED;
 	if (!error) {
 		file->first_page = u->pages_before;
 		file->n_pages = u->n_pages - u->pages_before;
@@ -125,6 +126,11 @@ static void finish_reading(struct unwind *u, int error)
 		kernel_rows_end(u, !error);
 	u->reading = NULL;
 	unwind_processes_update(u, file);
+}
+
+uint64_t unwind_refused(const struct unwind *u)
+{
+	return u->n_refused;
 }
 
 /* --- files --------------------------------------------------------------------------------------- */

@@ -38,6 +38,8 @@ void unwind_receive(struct unwind *u, uint64_t until_ns);
 void unwind_expect(struct unwind *u, const struct file *file);
 /* A stack ended in the file because its table is not there: it is the next one to be read. */
 void unwind_hurry(struct unwind *u, const struct file *file);
+/* Files whose tables are malformed or did not fit. */
+uint64_t unwind_refused(const struct unwind *u);
 /* Waits until all tables are there, at most until `until_ns`. */
 void unwind_wait(struct unwind *u, uint64_t until_ns);
 

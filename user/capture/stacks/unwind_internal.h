@@ -53,6 +53,7 @@ struct unwind {
 
 	struct unwind_tables *tables; /* NULL: no process reads files */
 	struct unwind_file *files;
+	uint64_t n_refused;
 	struct unwind_file *first; /* queue of files to be read */
 	struct unwind_file *reading;
 	int vdso_fd;

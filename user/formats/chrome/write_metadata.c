@@ -175,6 +175,7 @@ int chrome_write_account(struct json_writer *j, const struct account *account)
 		{ "stacks_no_table", account->stacks_no_table },
 		{ "stacks_pending", account->stacks_pending },
 		{ "stacks_refused", account->stacks_refused },
+		{ "tables_refused", account->tables_refused },
 		{ "stacks_unsupported", account->stacks_unsupported },
 		{ "stacks_unreadable", account->stacks_unreadable },
 	};

@@ -231,21 +231,23 @@ static __always_inline void send_exec(struct task_struct *task, pid_t old_pid)
 
 /*
  * Traces a process that the user waits for. If it gets links of its own, they are made by the broker, which also checks
- * whether the user may trace it; until then it is in the map without flags (privilege/broker/server.c).
+ * whether the user may trace it. Until then it is not in the map: when it ends, another process may get its number, and
+ * the broker relies on that a process that has left the map does not come back.
  */
 static __always_inline void trace_target(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
-	__u32 flags = each_links ? 0 : TRACED_WATCH | TRACED_MARKS | TRACED_WHOLE;
+	__u32 flags = TRACED_WATCH | TRACED_MARKS | TRACED_WHOLE;
 	struct record_comm *r;
 
-	if (bpf_map_update_elem(&traced, &tgid, &flags, BPF_NOEXIST)) {
+	if (!each_links && bpf_map_update_elem(&traced, &tgid, &flags, BPF_NOEXIST)) {
 		account_add(ACCOUNT_PROCESSES);
 		return;
 	}
 	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
 	if (!r) {
-		bpf_map_delete_elem(&traced, &tgid);
+		if (!each_links)
+			bpf_map_delete_elem(&traced, &tgid);
 		account_add(ACCOUNT_PROCESSES);
 		return;
 	}

@@ -63,6 +63,11 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, 0);
 	if (!begun || !begun->ts)
 		return 0;
+	/* An execution whose end is not recorded: the results of the new program's calls may not be the user's to see. */
+	if (!traced_flags(task->tgid)) {
+		begun->ts = 0;
+		return 0;
+	}
 	ts = bpf_ktime_get_ns();
 	r = record_reserve(sizeof(*r));
 	if (!r) {

@@ -47,6 +47,10 @@ for whom in broker all; do
 		check "$attack: it was attached" test "$(left)" != "0 0"
 		broker=$(cat /proc/$recorder/task/$recorder/children)
 		broker=${broker%% *}
+		# At the end of a process the kernel releases the highest descriptor first.
+		equal "$attack: what follows processes would end last" "$(for fd in $(ls "/proc/$broker/fdinfo" | sort -n); do
+			sed -n 's/^tp_name:[[:space:]]*//p; s/^link_type:[[:space:]]*\(uprobe_multi\|perf_event\)/probe/p' "/proc/$broker/fdinfo/$fd"
+		done | head -4 | tr '\n' ' ')" "sched_process_fork sched_process_exec sched_process_exit probe "
 		kill -INT $recorder
 		[ "$delay" = 0 ] || sleep "$(printf 0.%03d "$delay")"
 		if [ $whom = all ]; then victims="$recorder $broker $(family "$broker")"; else victims=$broker; fi

@@ -119,11 +119,6 @@ static const char *filter_add_glob(struct target_filter *f, const char *glob, en
 	return NULL;
 }
 
-const char *target_filter_add_name(struct target_filter *f, const char *glob)
-{
-	return filter_add_glob(f, glob, strchr(glob, '/') ? TARGET_PATH : TARGET_NAME);
-}
-
 const char *target_filter_add_unit(struct target_filter *f, const char *unit)
 {
 	char glob[TARGET_TEXT];
@@ -244,6 +239,24 @@ static bool resolve_as_invoker(const char *path, char real[PATH_MAX], struct sta
 			 !fstat(fd, ret_st) && S_ISDIR(ret_st->st_mode);
 	close(fd);
 	return n > 0;
+}
+
+/*
+ * The kernel compares a path with the one that is executed, and /proc/PID/exe has no symbolic links, so where a path leads is
+ * a second name for the same program.
+ */
+const char *target_filter_add_name(struct target_filter *f, const char *glob)
+{
+	bool is_path = strchr(glob, '/'), is_cgroup;
+	const char *why = filter_add_glob(f, glob, is_path ? TARGET_PATH : TARGET_NAME);
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (!why && is_path && f->n_globs < TARGET_GLOBS &&
+	    resolve_as_invoker(glob, real, &st, &is_cgroup) && strcmp(real, glob) != 0 &&
+	    !strpbrk(real, "*?[\\"))
+		filter_add_glob(f, real, TARGET_PATH);
+	return why;
 }
 
 const char *target_filter_add_cgroup(struct target_filter *f, const char *path)

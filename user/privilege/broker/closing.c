@@ -14,6 +14,10 @@
  * waits for one as well. Processes that end at the same time share a grace period: closing 200 links takes 10 s one
  * after the other, and not a tenth of a second in 128 processes.
  *
+ * Each packet also has the links of the programs that follow processes, since the broker may be killed before the links of
+ * the packet are closed. They come before the others and behind them: a process that ends closes its last descriptor first,
+ * and a packet that nobody receives loses its first one first.
+ *
  * Nothing is allocated here, so that no link stays open for lack of memory.
  */
 #include "privilege/broker/closing.h"
@@ -24,6 +28,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -33,9 +38,11 @@
 #include "base/descriptors.h"
 #include "base/packet.h"
 #include "privilege/broker/protocol.h"
+#include "privilege/loader/loader.h"
 #include "privilege/privileges.h"
 
 #define CLOSING_PROCESSES 128
+#define CLOSING_LINKS	  (MESSAGE_MAX_FDS - 2 * WATCHERS) /* in one packet */
 
 enum {
 	KEEPER_SOCKET = 3,
@@ -170,11 +177,15 @@ static void descriptors_close(const int *fds, unsigned n)
  */
 static int closers_close(struct closers *c, const int *fds, unsigned n)
 {
-	int process = -1, error;
+	int packet[MESSAGE_MAX_FDS], process = -1, error;
 	char byte;
 
+	for (int i = 0; i < WATCHERS; i++)
+		packet[i] = packet[WATCHERS + n + i] = WATCHERS_FIRST + i;
+	memcpy(packet + WATCHERS, fds, n * sizeof(*fds));
 	pthread_mutex_lock(&c->lock);
-	error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, fds, n);
+	error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, packet,
+			     n + 2 * WATCHERS);
 	descriptors_close(fds, n);
 	error = error ?: packet_send(c->socket, &(char){ KEEPER_GO }, 1, -1);
 	if (!error)
@@ -220,10 +231,10 @@ struct closing {
 static void closing_begin(struct closers *c, struct member **list, struct closing *ret)
 {
 	unsigned each = members_count(*list) / CLOSING_PROCESSES + 1, n;
-	int fds[MESSAGE_MAX_FDS];
+	int fds[CLOSING_LINKS];
 
-	if (each > MESSAGE_MAX_FDS)
-		each = MESSAGE_MAX_FDS;
+	if (each > CLOSING_LINKS)
+		each = CLOSING_LINKS;
 	ret->n = 0;
 	while (ret->n < CLOSING_PROCESSES && (n = members_unlink(list, each, fds))) {
 		int process = closers_close(c, fds, n);
@@ -257,7 +268,7 @@ void members_close(struct closers *c, struct member *list)
 void links_drop(struct closers *c, const int *fds, unsigned n)
 {
 	while (n) {
-		unsigned some = n < MESSAGE_MAX_FDS ? n : MESSAGE_MAX_FDS;
+		unsigned some = n < CLOSING_LINKS ? n : CLOSING_LINKS;
 		struct closing one = { .n = 1 };
 
 		n -= some;

@@ -445,6 +445,8 @@ static int keep_only(int socket)
 	if (socket != kept)
 		dup2(socket, kept);
 	descriptors_keep_to(kept);
+	for (int i = 0; i < WATCHERS; i++)
+		dup2(STDERR_FILENO, WATCHERS_FIRST + i);
 	return kept;
 }
 

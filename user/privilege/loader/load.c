@@ -29,8 +29,8 @@
 /*
  * The links are the broker's alone: which processes are traced is only known as long as all of these programs run, so
  * none of them may outlive the others in a recorder that was taken over. The broker keeps them open until it ends, however
- * it ends. Then the kernel closes the youngest descriptor first. So those that follow processes come first here, and
- * whatever reads memory of a process later: after an execution that nobody saw it would read another program's.
+ * it ends. Those that follow processes come first here, and end last: after an execution that nobody saw, whatever reads
+ * memory of a process would read another program's.
  */
 static int attach_watchers(struct proftrace_bpf *skel)
 {
@@ -63,8 +63,10 @@ static int attach_watchers(struct proftrace_bpf *skel)
 		/* Without ticks the CPU time is brought up to date at the next context switch. */
 		if (fd < 0 && programs[i] == skel->progs.on_timer)
 			continue;
-		if (fd < 0)
+		if (fd < 0 || (i < WATCHERS && dup3(fd, WATCHERS_FIRST + (int)i, O_CLOEXEC) < 0))
 			return -errno;
+		if (i < WATCHERS)
+			close(fd);
 	}
 	return 0;
 }

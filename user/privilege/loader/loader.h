@@ -11,6 +11,16 @@
 
 struct proftrace_bpf__bss;
 
+/*
+ * Descriptors of the links of the programs that follow forks, executions and exits. When a process ends, the kernel
+ * releases the highest descriptor first, so the broker keeps its lowest ones for them, behind its socket: whatever is
+ * attached later, it ends before it is no longer known which processes are traced.
+ */
+enum {
+	WATCHERS = 3,
+	WATCHERS_FIRST = 4,
+};
+
 /* The programs that are loaded, and what the broker needs of them. */
 struct loaded_programs {
 	int traced_fd;	   /* the map of traced processes */

@@ -226,45 +226,32 @@ if grep -q '^uprobe_multi links *yes' "$tmp/check" && setcap cap_bpf,cap_perfmon
 	mkdir "$tmp/theirs" && chown nobody "$tmp/theirs"
 	mkfifo "$tmp/go" && chown nobody "$tmp/go"
 	cp "$programs/waits" "$tmp/job-waits"
-	rm -f "$tmp/err"
-	(cd "$tmp/theirs" && exec setpriv --reuid="$nobody" --clear-groups "$tmp/capable" -v -n 'job-*' --wait \
-		-o "$tmp/theirs/t" --summary-json "$tmp/theirs/s" 2>"$tmp/err") &
-	recorder=$!
-	wait_for "$tmp/err" "proftrace: recording"
-	"$tmp/job-dynamic" 1 3 >/dev/null
-	rm -f "$tmp/out"
-	as_nobody "$tmp/job-waits" 100 <"$tmp/go" >"$tmp/out" &
-	exec 9>"$tmp/go"
-	wait_for "$tmp/out" ready
-	wait_for "$tmp/err" "proftrace: attached to"
-	sleep 0.2
-	echo >&9
-	wait_for "$tmp/out" marked
-	echo >&9
-	exec 9>&-
-	kill -INT $recorder
-	wait $recorder
+	chosen() { # GLOB PROGRAM [BEFORE...]: records the program, and a command before it, by a user with capabilities
+		program=$2
+		rm -f "$tmp/err" "$tmp/out"
+		(cd "$tmp/theirs" && exec setpriv --reuid="$nobody" --clear-groups "$tmp/capable" -v -n "$1" --wait \
+			-o "$tmp/theirs/t" --summary-json "$tmp/theirs/s" 2>"$tmp/err") &
+		recorder=$!
+		wait_for "$tmp/err" "proftrace: recording"
+		shift 2
+		"$@" >/dev/null
+		as_nobody "$program" 100 <"$tmp/go" >"$tmp/out" &
+		exec 9>"$tmp/go"
+		wait_for "$tmp/out" ready
+		wait_for "$tmp/err" "proftrace: attached to"
+		echo >&9
+		wait_for "$tmp/out" marked
+		echo >&9
+		exec 9>&-
+		kill -INT $recorder
+		wait $recorder
+	}
+	ln -s "$tmp/job-waits" "$tmp/linked"
+	chosen "$tmp/linked" "$tmp/linked" true
+	equal "without root: a symbolic link leads to the program" "$(field "$tmp/theirs/s" written)" "$(said "$tmp/out" marked)"
+	chosen 'job-*' "$tmp/job-waits" "$tmp/job-dynamic" 1 3
 	equal "without root: its own process alone" "$(field "$tmp/theirs/s" written)" "$(said "$tmp/out" marked)"
 	equal "without root: it is said that it ran already" "$(field "$tmp/theirs/s" attached_late)" 1
-
-	# By a symbolic link.
-	ln -s "$tmp/job-waits" "$tmp/linked"
-	rm -f "$tmp/err" "$tmp/out"
-	(cd "$tmp/theirs" && exec setpriv --reuid="$nobody" --clear-groups "$tmp/capable" -v -n "$tmp/linked" --wait \
-		-o "$tmp/theirs/t" --summary-json "$tmp/theirs/s" 2>"$tmp/err") &
-	recorder=$!
-	wait_for "$tmp/err" "proftrace: recording"
-	as_nobody "$tmp/linked" 100 <"$tmp/go" >"$tmp/out" &
-	exec 9>"$tmp/go"
-	wait_for "$tmp/out" ready
-	wait_for "$tmp/err" "proftrace: attached to"
-	echo >&9
-	wait_for "$tmp/out" marked
-	echo >&9
-	exec 9>&-
-	kill -INT $recorder
-	wait $recorder
-	equal "without root: a symbolic link leads to the program" "$(field "$tmp/theirs/s" written)" "$(said "$tmp/out" marked)"
 	check "without root: nothing of another user's is said" sh -c "! grep -q job-dynamic '$tmp/err'"
 else
 	skip "without root" "this kernel or file system has no such capabilities"

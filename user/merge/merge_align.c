@@ -109,20 +109,6 @@ static int read_step(void *context, const struct event *e)
 	return 0;
 }
 
-static int steps_read(struct steps *s, struct part *part, struct failure *f)
-{
-	struct reader_error end = { 0 };
-	struct account account = { 0 };
-	const struct reader_sink sink = { read_step, s, names_new(0), &account, NULL, NULL };
-	int error;
-
-	if (!sink.names)
-		return failure_set(f, -ENOMEM, "cannot read", part->source.path, NULL);
-	error = source_read(&part->source, &sink, &end, f);
-	names_free(sink.names);
-	return error;
-}
-
 static int compare_ns(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
@@ -313,7 +299,7 @@ static int align_by_steps(const struct steps *reference, struct part *part, enum
 	uint64_t apart, limit = usual_step_ns(reference);
 	struct steps steps = { 0 };
 	struct agreement a = { 0 };
-	int error = steps_read(&steps, part, f);
+	int error = source_read_events(&part->source, read_step, &steps, f);
 	char text[32];
 
 	if (!error && compare_steps(reference, &steps, &a))
@@ -423,7 +409,7 @@ int merge_align(struct part *parts, unsigned n, enum align align, bool messages,
 		if (!part_needs_steps(&parts[i], align))
 			continue;
 		if (!have_steps)
-			error = steps_read(&steps, reference, f);
+			error = source_read_events(&reference->source, read_step, &steps, f);
 		have_steps = true;
 		/* None of the others can have a step in common with it, and need not be read. */
 		if (!steps.table && align != ALIGN_STEP)

@@ -53,20 +53,6 @@ static int read_message(void *context, const struct event *e)
 	return 0;
 }
 
-static int messages_read(struct messages *m, struct part *part, struct failure *f)
-{
-	struct reader_error end = { 0 };
-	struct account account = { 0 };
-	const struct reader_sink sink = { read_message, m, names_new(0), &account, NULL, NULL };
-	int error;
-
-	if (!sink.names)
-		return failure_set(f, -ENOMEM, "cannot read", part->source.path, NULL);
-	error = source_read(&part->source, &sink, &end, f);
-	names_free(sink.names);
-	return error;
-}
-
 void message_limits_add(struct message_limits *l, uint64_t sent_ns, uint64_t received_ns,
 			bool by_reference)
 {
@@ -139,12 +125,12 @@ int merge_align_messages(struct part *reference, struct part *parts, unsigned n,
 		if (parts[i].is_reference || parts[i].same_boot)
 			continue;
 		if (!have_ours)
-			error = messages_read(&ours, reference, f);
+			error = source_read_events(&reference->source, read_message, &ours, f);
 		have_ours = true;
 		/* None of the others can have a message in common with it, and need not be read. */
 		if (!ours.table)
 			break;
-		error = error ?: messages_read(&theirs, &parts[i], f);
+		error = error ?: source_read_events(&parts[i].source, read_message, &theirs, f);
 		limits = find_limits(&ours, &theirs);
 		if (!error)
 			align_by_messages(&limits, &parts[i]);

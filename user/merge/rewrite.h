@@ -47,6 +47,10 @@ int source_find_first(struct source *source, struct failure *f);
 /* Reads the whole trace from its beginning, and lets the file rest. */
 int source_read(struct source *source, const struct reader_sink *sink,
 		struct reader_error *ret_error, struct failure *f);
+/* The same for somebody who wants its events alone. */
+int source_read_events(struct source *source,
+		       int (*event)(void *context, const struct event *event), void *context,
+		       struct failure *f);
 /* progress.c: trace_read() that shows on a terminal how far it is. */
 int source_read_shown(int fd, const char *path, const struct reader_sink *sink,
 		      struct reader_error *ret_error);

@@ -143,6 +143,22 @@ int source_read(struct source *source, const struct reader_sink *sink,
 	return error < 0 ? source_read_failed(f, source->path, error, ret_error) : error;
 }
 
+int source_read_events(struct source *source,
+		       int (*event)(void *context, const struct event *event), void *context,
+		       struct failure *f)
+{
+	struct reader_error end = { 0 };
+	struct account account = { 0 };
+	const struct reader_sink sink = { event, context, names_new(0), &account, NULL, NULL };
+	int error;
+
+	if (!sink.names)
+		return failure_set(f, -ENOMEM, "cannot read", source->path, NULL);
+	error = source_read(source, &sink, &end, f);
+	names_free(sink.names);
+	return error;
+}
+
 /* Stops at the first mark: what a trace says about itself comes before it. */
 static int source_note_first_times(void *context, const struct event *event)
 {

@@ -11,7 +11,7 @@ chmod 600 "$tmp/owner/trace.json"
 chown -R "$owner_uid:$owner_gid" "$tmp/owner"
 printf '#!/bin/sh\necho "$@" >%s/owner/browser\nexec tail -f /dev/null "$@"\n' "$tmp" >"$tmp/bin/xdg-open"
 chmod 755 "$tmp/bin" "$tmp/bin/xdg-open"
-port=$((30000 + $$ % 10000))
+port=$((22000 + $$ % 10000))
 
 serve() {
 	rm -f "$tmp/owner/url" "$tmp/owner/browser"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 mkdir kept
-port=$((20000 + $$ % 20000))
+port=$((20000 + $$ % 12000))
 url=http://127.0.0.1:$port/metrics
 cp "$programs/scripted" served
 
@@ -188,7 +188,7 @@ check "and is used" [ "$(kept_bytes)" -gt 150000 ]
 equal "what is kept can be scraped" "$(metric proftrace_files_bytes)" "$(($(kept_bytes) - 8))"
 check "what was deleted, too" [ "$(metric proftrace_files_deleted_total)" -ge 3 ]
 equal "files of others stay, also one in the place of ours" "$(cat "kept/$first" kept/t-foreign.pftrace)" minemine
-"$proftrace" -p $target --flight-recorder 1s --quota 1M -o kept/u 2>second
+timeout 20 "$proftrace" -p $target --flight-recorder 1s --quota 1M -o kept/u 2>second
 equal "one recording holds a directory" "$?$(grep -c "cannot keep --quota beside 'kept/u': another recording" second)" 11
 kill $service
 wait $service

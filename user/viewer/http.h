@@ -17,9 +17,13 @@
 	USE(create_response_from_fd64)     \
 	USE(destroy_response)              \
 	USE(get_connection_info)           \
+	USE(get_daemon_info)               \
+	USE(get_timeout)                   \
 	USE(lookup_connection_value)       \
 	USE(queue_response)                \
-	USE(run_wait) USE(start_daemon) USE(stop_daemon)
+	USE(run)                           \
+	USE(start_daemon)                  \
+	USE(stop_daemon)
 
 #define HTTP_POINTER(name) typeof(&MHD_##name) name;
 

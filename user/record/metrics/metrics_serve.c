@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,17 +354,27 @@ static void find_host(struct metrics_server *s, const struct metrics_address *ad
 	snprintf(s->port, sizeof(s->port), "%u", port);
 }
 
-/* The recorder never sends anything: that its socket is readable means that it has ended. */
-static bool recorder_ended(int recorder)
+/*
+ * Waits until there is something to do. The recorder never sends anything: that its socket is readable means that it has
+ * ended. That has to be seen at once: whoever starts it again needs the address.
+ */
+static bool wait_for_requests(struct MHD_Daemon *daemon, int epoll, int recorder)
 {
-	struct pollfd look = { .fd = recorder, .events = POLLIN };
+	struct pollfd wait[] = { { .fd = epoll, .events = POLLIN },
+				 { .fd = recorder, .events = POLLIN } };
+	MHD_UNSIGNED_LONG_LONG timeout;
+	int ms = -1;
 
-	return poll(&look, 1, 0) != 0;
+	if (http.get_timeout(daemon, &timeout) == MHD_YES)
+		ms = timeout < INT_MAX ? (int)timeout : INT_MAX;
+	poll(wait, 2, ms);
+	return !wait[1].revents;
 }
 
 int metrics_serve(int listener, int recorder, const struct metrics_address *address)
 {
 	struct metrics_server s = { .recorder = recorder };
+	const union MHD_DaemonInfo *info;
 	struct MHD_Daemon *daemon;
 
 	find_host(&s, address);
@@ -376,8 +387,9 @@ int metrics_serve(int listener, int recorder, const struct metrics_address *addr
 				   MHD_OPTION_END);
 	if (!daemon || confine_exporter())
 		return 1;
-	while (!recorder_ended(recorder)) {
-		if (http.run_wait(daemon, 500) != MHD_YES)
+	info = http.get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	while (wait_for_requests(daemon, info->epoll_fd, recorder)) {
+		if (http.run(daemon) != MHD_YES)
 			return 1;
 	}
 	return 0;

@@ -12,17 +12,19 @@ cp "$tool" "$tmp/secret" && chmod 4755 "$tmp/secret"
 attack() { # NAME PERMITTED COMMAND...
 	attack=$1 permitted=$2
 	shift 2
-	timeout -k 5 60 "$@" "$made_uid" "$tmp/secret" >"$tmp/said" 2>&1
+	timeout -k 5 60 "$@" >"$tmp/said" 2>&1
 	for process in $(said "$tmp/said" maps); do rm -f "/tmp/perf-$process.map" "/tmp/perf-$process.map.other"; done
 	equal "$attack: all was tried" "$(tail -1 "$tmp/said")" through
 	equal "$attack: what is permitted works" "$(grep -c '^permitted' "$tmp/said")" "$permitted"
 	never_else "$attack: nothing was got" "$(grep '^got' "$tmp/said")" ""
 	check_nothing_left "$attack"
 }
-attack sudo 2 "$tool"
+attack sudo 2 "$tool" "$made_uid" "$tmp/secret"
 if capable_copy "$tmp/capable"; then
 	cp "$tool" "$tmp/capable" && setcap "$needed_capabilities,cap_checkpoint_restore+ep" "$tmp/capable"
-	attack "without root" 3 setpriv --reuid="$made_uid" --regid="$made_gid" --clear-groups --inh-caps=-all "$tmp/capable"
+	set -- setpriv --reuid="$made_uid" --regid="$made_gid" --clear-groups --inh-caps=-all "$tmp/capable" "$made_uid" "$tmp/secret"
+	attack "without root" 3 "$@"
+	attack "without root, the broker is killed" 0 "$@" kill
 else
 	skip "without root" "file capabilities cannot be set here"
 fi

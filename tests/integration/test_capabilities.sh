@@ -194,12 +194,12 @@ for program in opens set-gid-opens secret-opens; do
 done
 
 # Nor is it recorded for a moment, or has a breakpoint that stays, when it executes one while the broker is asked to trace
-# it, or to attach to it: one error is that of who may not (EPERM), the other that of a process that is not traced (ESRCH).
+# it, or to attach to it; nor is what gets its number just then, and has more rights. One error is that of who may not (EPERM), the other that of a process that is not traced (ESRCH).
 cp "$programs/alternates" "$root/build/tests/tools/let_go" "$bin"
 cp "$bin/alternates" "$bin/set-uid-alternates" && chmod 4755 "$bin/set-uid-alternates"
 cp "$bin/alternates" "$bin/set-gid-alternates" && chmod 2755 "$bin/set-gid-alternates"
 for rights in set-uid set-gid; do
-	as $capabilities "$bin/let_go" "$bin/alternates" "$bin/$rights-alternates" "$bin/plugin.so" >"$tmp/said"
+	as $capabilities,sys_ptrace,checkpoint_restore "$bin/let_go" "$bin/alternates" "$bin/$rights-alternates" "$bin/plugin.so" >"$tmp/said"
 	equal "$rights, executing while it is asked for: exit status" $? 0
 	while read -r order error is_traced; do
 		never_else "$rights, executing while it is asked for: $order" \
@@ -218,6 +218,8 @@ for rights in set-uid set-gid; do
 		attaching_and_back 3 0
 		attached 3 0
 		attached_and_back 3 0
+		traced_and_reused 1 0
+		paused_and_reused 1 0
 	END
 done
 

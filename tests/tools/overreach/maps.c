@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory of others, by what a recorder writes into the maps that it shares with the eBPF programs. */
+#include "overreach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define UNTRACES_NS 20000000000ull
+#define SLOTS	    4096 /* THREAD_SLOTS of bpf/threads.h */
+#define LIMIT_STEP  (64 << 10)
+#define LIMITS	    3
+
+/* --- memory that is read when a process exits ------------------------------------------------------- */
+
+/* Of the attacker's user, who may not look into it. */
+void be_guarded(void)
+{
+	make_secret();
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+void read_at_exit(pid_t guarded, int guarded_end, pid_t target, int target_end)
+{
+	say_found(guarded, secret);
+	end(guarded, guarded_end);
+	if (secret_comes())
+		printf("got the memory of a process that nobody requested, at its exit\n");
+	say_found(target, secret);
+	end(target, target_end);
+	if (secret_comes())
+		printf("permitted the memory of a recorded process, at its exit\n");
+}
+
+/* --- memory that a recorded process has before it executes a set-user-ID program -------------------- */
+
+void execute_secret(void)
+{
+	int nothing[2], status;
+	pid_t pid;
+
+	if (pipe(nothing))
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		close(nothing[1]);
+		dup2(nothing[0], 0);
+		usleep(EXECUTES_US);
+		execl(secret_program, secret_program, "secret", NULL);
+		_exit(1);
+	}
+	usleep(3 * EXECUTES_US);
+	close(nothing[1]);
+	waitpid(pid, &status, 0);
+}
+
+void read_after_exec(pid_t target, int target_end)
+{
+	say_found(target, secret);
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	/* The child is forked while something is recorded, and executes the program while nothing is. */
+	usleep(EXECUTES_US / 2);
+	h.shared->recording = 0;
+	usleep(3 * EXECUTES_US / 2);
+	h.shared->recording = 1;
+	waitpid(target, NULL, 0);
+	secret_comes();
+	if (h.seen_of && h.seen_of != (uint32_t)target)
+		printf("got the memory of a set-user-ID program, at its exit\n");
+}
+
+/* --- a thread's state that outlives the execution --------------------------------------------------- */
+
+/* A thread that has buffers has a state when it has forked. */
+static void get_state(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
+void keep_slot(void)
+{
+	get_state();
+	say_number();
+	pause();
+}
+
+static void execute_with_state(void)
+{
+	get_state();
+	execute_at_go();
+}
+
+/* Its slot is that of `other`, so that its state will be in the storage of the task. */
+pid_t start_in_slot(pid_t other, int *ret_end)
+{
+	pid_t pid = -1;
+
+	for (next_number = other % SLOTS + SLOTS; pid < 0; next_number += SLOTS)
+		pid = start(make_empty, execute_with_state, ret_end);
+	next_number = 0;
+	return pid;
+}
+
+void keep_state(pid_t other, int other_end, pid_t target, int target_end)
+{
+	say_found(other, secret);
+	if (write(other_end, "", 1) != 1)
+		exit(1);
+	read_number();
+	say_found(target, secret);
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	read_number();
+	h.shared->recording = 0;
+	h.shared->threads_stored = 0;
+	if (write(goes[1], "", 1) != 1)
+		exit(1);
+	while (is_traced(target))
+		usleep(1000);
+	/* It makes its secret. */
+	usleep(EXECUTES_US);
+	h.shared->threads_stored = 1;
+	h.shared->recording = 1;
+	say_found(target, secret);
+	kill(target, SIGTERM);
+	waitpid(target, NULL, 0);
+	if (secret_comes())
+		printf("got the memory of a set-user-ID program, by a state from before\n");
+}
+
+/* --- an execution that fails when the program has the memory ----------------------------------------- */
+
+/* The least memory with which the kernel can begin to run the program. */
+static rlim_t find_limit(void)
+{
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), status;
+	struct rlimit limit = { 0, 0 };
+
+	do {
+		pid_t pid;
+
+		limit.rlim_cur = limit.rlim_max += LIMIT_STEP;
+		pid = fork();
+		if (!pid) {
+			dup2(nothing, 0);
+			dup2(nothing, 2);
+			setrlimit(RLIMIT_AS, &limit);
+			execl(secret_program, secret_program, "secret", NULL);
+			_exit(1);
+		}
+		waitpid(pid, &status, 0);
+	} while (WIFSIGNALED(status));
+	return limit.rlim_cur;
+}
+
+/* With a little less, there is space for the program, but not for its dynamic linker. */
+void execute_with_limits(void)
+{
+	const rlim_t least = find_limit();
+
+	for (int i = 1; i <= LIMITS; i++) {
+		const struct rlimit limit = { least - i * LIMIT_STEP, least - i * LIMIT_STEP };
+		pid_t pid = fork();
+
+		if (!pid) {
+			/* Meanwhile the kernel frees the memory from before, which takes a while. */
+			if (mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0) == MAP_FAILED)
+				_exit(1);
+			setrlimit(RLIMIT_AS, &limit);
+			execute_at_go();
+		}
+		waitpid(pid, NULL, 0);
+	}
+	say_number();
+}
+
+void read_failed_execs(pid_t target, int target_end)
+{
+	pid_t child;
+	unsigned i;
+
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	while ((child = read_number()) != target) {
+		if (write(goes[1], "", 1) != 1)
+			exit(1);
+		/* The kernel looks just before the execution, too, and takes what it finds. */
+		while (is_traced(child)) {
+			for (i = 0; i < 100000; i++)
+				say_found(child, &secret_of_file);
+		}
+	}
+	waitpid(target, NULL, 0);
+	if (secret_comes())
+		printf("got the memory of a set-user-ID program whose execution failed\n");
+}
+
+/* --- processes that end while nothing is recorded ------------------------------------------------------ */
+
+/* The next process of this number would be traced for as long as it takes the kernel to fork it. */
+void end_unrecorded(pid_t target, int target_end)
+{
+	h.shared->recording = 0;
+	end(target, target_end);
+	if (is_traced(target))
+		printf("got the tracing of whoever has the number of a process that has ended\n");
+	h.shared->recording = 1;
+}
+
+/* --- buffers that a child has inherited, when the broker has ended its tracing ---------------------------- */
+
+void fork_and_execute(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		execute_at_go();
+	waitpid(pid, NULL, 0);
+}
+
+/* A broker without descriptors takes the process for one that has ended, if they run out just then. */
+static pid_t take_descriptors(void)
+{
+	struct rlimit usual, none;
+	pid_t broker = broker_pid(h.broker), pid;
+
+	if (prlimit(broker, RLIMIT_NOFILE, NULL, &usual))
+		exit(1);
+	none = (struct rlimit){ 3, usual.rlim_max };
+	pid = fork();
+	if (pid)
+		return pid;
+	for (;;) {
+		prlimit(broker, RLIMIT_NOFILE, &none, NULL);
+		usleep((unsigned)rand() % 200);
+		prlimit(broker, RLIMIT_NOFILE, &usual, NULL);
+		usleep((unsigned)rand() % 200);
+	}
+}
+
+static void stop_tracing(pid_t child)
+{
+	const struct broker_target target = { child, 0 };
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + UNTRACES_NS;
+	struct rlimit usual;
+	struct failure f;
+	pid_t taker;
+
+	prlimit(broker_pid(h.broker), RLIMIT_NOFILE, NULL, &usual);
+	taker = take_descriptors();
+	while (is_traced(child) && clock_ns(CLOCK_MONOTONIC) < until)
+		broker_trace(h.broker, &target, TRACED_WATCH | TRACED_MARKS, &f);
+	kill(taker, SIGKILL);
+	waitpid(taker, NULL, 0);
+	prlimit(broker_pid(h.broker), RLIMIT_NOFILE, &usual, NULL);
+	if (!is_traced(child))
+		return;
+	printf("got nowhere: a process is traced\n");
+	exit(1);
+}
+
+void inherit_buffers(pid_t target, int target_end)
+{
+	pid_t child;
+
+	say_found(target, secret);
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	child = read_number();
+	stop_tracing(child);
+	if (write(goes[1], "", 1) != 1)
+		exit(1);
+	/* It makes its secret. */
+	usleep(EXECUTES_US);
+	kill(child, SIGTERM);
+	waitpid(target, NULL, 0);
+	secret_comes();
+	if (h.seen_of == (uint32_t)child)
+		printf("got the memory of a set-user-ID program, by buffers from before\n");
+}
+
+/* --- after the broker's end ------------------------------------------------------------------------- */
+
+/* Nobody knows any more which processes may be traced. */
+void record_alone(pid_t target, int target_end)
+{
+	secret_comes();
+	broker_stop(h.broker, true);
+	h.records = 0;
+	say_found(target, secret);
+	end(target, target_end);
+	secret_comes();
+	if (h.records)
+		printf("got a recording without a broker\n");
+}

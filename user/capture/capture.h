@@ -32,6 +32,7 @@ struct capture_options {
 	bool changing;		  /* and exact mode, in turns: --mode auto (capture/guard.h) */
 	bool begin_buffered;	  /* then domains begin in buffered mode */
 	bool guarded;		  /* measure the cost of marks: capture/guard.h */
+	bool switches_off;	  /* and capture_switch_off() may be called */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;
 	uint32_t sample_hz; /* rate of call stack samples; 0: none */

@@ -13,11 +13,15 @@
 #include "proftrace.skel.h"
 
 /* The broker gives the same number to several processes. */
-static bool links_have(struct links links, unsigned link)
+static bool link_is_known(struct links links, unsigned link)
 {
 	for (unsigned i = 0; i < *links.n; i++) {
-		if ((*links.list)[i].link == link)
-			return true;
+		struct file_link *known = &(*links.list)[i];
+
+		if (known->link != link)
+			continue;
+		known->leaves = false;
+		return true;
 	}
 	return false;
 }
@@ -33,7 +37,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	if (files_too_many_links(c, f))
 		return -EMFILE;
 	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
-	if (error || links_have(to, link))
+	if (error || link_is_known(to, link))
 		return error;
 	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
 	if (!all) {
@@ -43,7 +47,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	*to.list = all;
 	c->n_links++;
 	c->counts.attached++;
-	all[(*to.n)++] = (struct file_link){ link, to.guard, to.turns_on };
+	all[(*to.n)++] = (struct file_link){ link, to.guard, to.turns_on, false };
 	return 0;
 }
 
@@ -170,14 +174,14 @@ static int attach_file_probes(struct capture *c, struct file *file, pid_t pid, b
 }
 
 /*
- * Turns a domain on in one mode, by the semaphores of its stubs. Its sites in exact mode have no semaphores (steady
- * nops): a mark that has read a semaphore before it changed still comes to where it is expected.
+ * Turns on the domains that are in one mode, by the semaphores of their stubs and with one link, since a program may have
+ * hundreds of domains. Their sites in exact mode have no semaphores (steady nops): a mark that has read a semaphore before
+ * it changed still comes to where it is expected.
  */
-static int turn_domain_on(struct capture *c, struct file *file, pid_t pid, unsigned guard,
-			  bool buffered, struct failure *f)
+static int turn_mode_on(struct capture *c, struct file *file, pid_t pid, unsigned kind,
+			struct failure *f)
 {
-	const unsigned kind = buffered ? RECORD_BATCH_ON : RECORD_EXACT_ON;
-	const struct links links = { &file->links, &file->n_links, guard, kind };
+	const struct links links = { &file->links, &file->n_links, 0, kind };
 	struct broker_site *sites = calloc(file->n_sites, sizeof(*sites));
 	unsigned i, n = 0;
 	int error = 0;
@@ -185,7 +189,10 @@ static int turn_domain_on(struct capture *c, struct file *file, pid_t pid, unsig
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	for (i = file->first_site; i < file->first_site + file->n_sites; i++) {
-		if (c->sites[i].kind == kind && c->sites[i].guard == guard)
+		const struct site *s = &c->sites[i];
+
+		if (s->kind == kind && !guard_is_off(c, s->guard) &&
+		    guard_is_buffered(c, s->guard) == (kind == RECORD_BATCH_ON))
 			sites[n++] = make_broker_site(c, i);
 	}
 	if (n)
@@ -196,13 +203,10 @@ static int turn_domain_on(struct capture *c, struct file *file, pid_t pid, unsig
 
 static int turn_domains_on(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
-	int error = 0;
-
-	for (unsigned guard = 1; !error && file->changes && guard < c->guard.n; guard++) {
-		if (!guard_is_off(c, guard))
-			error = turn_domain_on(c, file, pid, guard, guard_is_buffered(c, guard), f);
-	}
-	return error;
+	if (!file->changes)
+		return 0;
+	return turn_mode_on(c, file, pid, RECORD_EXACT_ON, f)
+		       ?: turn_mode_on(c, file, pid, RECORD_BATCH_ON, f);
 }
 
 /*
@@ -212,7 +216,7 @@ static int turn_domains_on(struct capture *c, struct file *file, pid_t pid, stru
 static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
 			struct failure *f)
 {
-	struct choice which = { control, domains, c->options.guarded, 0 };
+	struct choice which = { control, domains, c->options.switches_off, 0 };
 	uint64_t begin_ns = monotonic_now(), took_ns;
 	int error = attach_chosen_sites(c, file, pid, &which, f);
 
@@ -399,14 +403,13 @@ void files_attach_hold_sites(struct capture *c)
 	}
 }
 
-/* `turns_on` 0: all links of the domain. */
 static void leaving_add_domain(struct leaving *l, struct file_link *links, unsigned *n,
-			       unsigned guard, unsigned turns_on)
+			       unsigned guard)
 {
 	unsigned i, kept = 0;
 
 	for (i = 0; i < *n; i++) {
-		if (links[i].guard == guard && (!turns_on || links[i].turns_on == turns_on))
+		if (links[i].guard == guard)
 			leaving_add(l, links[i]);
 		else
 			links[kept++] = links[i];
@@ -414,60 +417,88 @@ static void leaving_add_domain(struct leaving *l, struct file_link *links, unsig
 	*n = kept;
 }
 
+static bool file_has_domain(const struct capture *c, const struct file *file, const bool *domains)
+{
+	for (unsigned i = file->first_site; i < file->first_site + file->n_sites; i++) {
+		if (domains[c->sites[i].guard])
+			return true;
+	}
+	return false;
+}
+
+static int turn_all_on(struct capture *c, struct file *file, struct failure *f)
+{
+	int error = 0;
+
+	if (!capture_attaches_each(c))
+		error = turn_domains_on(c, file, file->alone, f);
+	for (unsigned i = 0; i < file->n_pids; i++) {
+		/* The process may have exited meanwhile. */
+		int failed = turn_domains_on(c, file, file->pids[i], f);
+
+		error = failed == -ESRCH ? error : failed;
+	}
+	return error;
+}
+
+/* Links by which the domains are turned on as they are now take the place of the old ones. */
+static void turn_anew(struct leaving *leaving, struct file *file)
+{
+	unsigned i, kept = 0, before = file->n_links;
+	struct failure f;
+
+	for (i = 0; i < before; i++)
+		file->links[i].leaves = file->links[i].turns_on;
+	/* If that fails, the file stays as it is. */
+	if (turn_all_on(leaving->c, file, &f)) {
+		capture_log(leaving->c, 0, "%s: %s", f.what, f.reason);
+		leaving_add_all(leaving, file->links, &file->n_links, before);
+		return;
+	}
+	for (i = 0; i < file->n_links; i++) {
+		if (file->links[i].leaves)
+			leaving_add(leaving, file->links[i]);
+		else
+			file->links[kept++] = file->links[i];
+	}
+	file->n_links = kept;
+}
+
+static void turn_files_anew(struct leaving *leaving, const bool *domains)
+{
+	hash_each (leaving->c->files, file) {
+		if (!file->refused && file->changes && file_has_domain(leaving->c, file, domains))
+			turn_anew(leaving, file);
+	}
+}
+
 void files_detach_domain(struct capture *c, unsigned guard)
 {
 	struct leaving leaving = { .c = c };
+	bool domains[GUARD_DOMAINS] = { 0 };
 
+	domains[guard] = true;
+	turn_files_anew(&leaving, domains);
 	hash_each (c->files, file) {
-		leaving_add_domain(&leaving, file->links, &file->n_links, guard, 0);
-		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard, 0);
+		leaving_add_domain(&leaving, file->links, &file->n_links, guard);
+		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
 	}
 	leaving_detach(&leaving);
 }
 
-static void change_mode(struct leaving *leaving, unsigned guard, bool buffered)
-{
-	struct capture *c = leaving->c;
-	struct failure f;
-
-	hash_each (c->files, file) {
-		int error = 0;
-
-		if (file->refused || !file->changes)
-			continue;
-		if (!capture_attaches_each(c))
-			error = turn_domain_on(c, file, file->alone, guard, buffered, &f);
-		for (unsigned i = 0; i < file->n_pids; i++) {
-			/* The process may have exited meanwhile. */
-			int failed = turn_domain_on(c, file, file->pids[i], guard, buffered, &f);
-
-			error = failed == -ESRCH ? error : failed;
-		}
-		/* Then the file stays in the mode that it has. */
-		if (error)
-			capture_log(c, 0, "%s: %s", f.what, f.reason);
-		else
-			leaving_add_domain(leaving, file->links, &file->n_links, guard,
-					   buffered ? RECORD_EXACT_ON : RECORD_BATCH_ON);
-	}
-}
-
-void files_change_mode(struct capture *c, unsigned guard, bool buffered)
+void files_change_modes(struct capture *c, const bool *domains)
 {
 	struct leaving leaving = { .c = c };
 
-	change_mode(&leaving, guard, buffered);
+	turn_files_anew(&leaving, domains);
 	leaving_detach(&leaving);
 }
 
-void files_leave_buffers(struct capture *c)
+void files_leave_buffers(struct capture *c, const bool *domains)
 {
 	struct leaving leaving = { .c = c };
 
-	for (unsigned guard = 1; guard < c->guard.n; guard++) {
-		if (guard_is_buffered(c, guard))
-			change_mode(&leaving, guard, false);
-	}
+	turn_files_anew(&leaving, domains);
 	/* The kernel turns the semaphores off at once, and then waits for the thread that is held (bpf/processes/hold.bpf.c). */
 	__atomic_store_n(&c->shared->buffers_left_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	leaving_detach(&leaving);

@@ -167,21 +167,26 @@ uint64_t capture_entry_ns(const struct capture *c)
 	return c->loaded.entry_ns;
 }
 
-void capture_change_mode(struct capture *c, unsigned number, bool buffered)
+void capture_change_modes(struct capture *c, const bool *domains)
 {
-	c->guard.domains[number].buffered = buffered;
-	files_change_mode(c, number, buffered);
+	for (unsigned i = 1; i < c->guard.n; i++)
+		c->guard.domains[i].buffered ^= domains[i];
+	files_change_modes(c, domains);
 }
 
 void guard_forbid_buffers(struct capture *c, pid_t pid)
 {
+	bool leave[GUARD_DOMAINS] = { 0 };
+
 	if (c->guard.forbidden_by)
 		return;
 	c->guard.forbidden_by = pid;
 	c->options.begin_buffered = false;
-	files_leave_buffers(c);
-	for (unsigned i = 1; i < c->guard.n; i++)
+	for (unsigned i = 1; i < c->guard.n; i++) {
+		leave[i] = c->guard.domains[i].buffered;
 		c->guard.domains[i].buffered = false;
+	}
+	files_leave_buffers(c, leave);
 }
 
 pid_t capture_counter_forbidden(const struct capture *c)

@@ -41,11 +41,11 @@ bool capture_costs(struct capture *capture, uint64_t least_cpu_ns, struct costs 
 /* The cost of a mark before its BPF program, ns; 0: it could not be measured. */
 uint64_t capture_entry_ns(const struct capture *capture);
 /*
- * Under --mode auto: the domain goes over to buffered mode, or back to exact mode. It is turned on in the new mode
- * before it is turned off in the other one, and each mark comes in exactly one of them (include/proftrace.h, section 4,
- * steady nops). batch/merge.c puts both kinds into one order.
+ * Under --mode auto: these of the domains go over to the other mode. They are turned on in the new mode before they are
+ * turned off in the old one, and each mark comes in exactly one of them (include/proftrace.h, section 4, steady nops).
+ * batch/merge.c puts both kinds into one order.
  */
-void capture_change_mode(struct capture *capture, unsigned domain, bool buffered);
+void capture_change_modes(struct capture *capture, const bool *domains);
 /* The process that has forbidden itself the processor's counter; 0: none. Since then all domains are in exact mode. */
 pid_t capture_counter_forbidden(const struct capture *capture);
 /*

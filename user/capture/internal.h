@@ -45,7 +45,8 @@ struct site {
 struct file_link {
 	unsigned link;	   /* the broker's number, of one process, of several or of all */
 	unsigned guard;	   /* number of the domain; 0: several, or none */
-	unsigned turns_on; /* RECORD_BATCH_ON or RECORD_EXACT_ON: only its semaphore; 0: sites */
+	unsigned turns_on; /* RECORD_BATCH_ON or RECORD_EXACT_ON: only semaphores; 0: sites */
+	bool leaves;	   /* another one takes its place */
 };
 
 /*
@@ -495,10 +496,10 @@ const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode
 void files_detach(struct capture *c);
 /* Detaches a domain that is switched off, by its number in guard.c. */
 void files_detach_domain(struct capture *c, unsigned guard);
-/* Turns the domain on in this mode, then off in the other one. */
-void files_change_mode(struct capture *c, unsigned guard, bool buffered);
-/* The same for all domains in buffered mode, while a thread is held for it. */
-void files_leave_buffers(struct capture *c);
+/* Turns these domains on in the mode that guard.c has for them, then off in the other one. */
+void files_change_modes(struct capture *c, const bool *domains);
+/* The same, while a thread is held for it. */
+void files_leave_buffers(struct capture *c, const bool *domains);
 void files_detach_data(struct capture *c);
 void files_attach_data(struct capture *c);
 void files_free(struct capture *c);

@@ -205,6 +205,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.follow_children = !o->no_children,
 		.own_links = getuid() != 0,
 		.guarded = o->max_overhead > 0 || r->changing,
+		.switches_off = o->max_overhead > 0,
 		.schedule = o->schedule,
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "capture/guard.h"
@@ -32,6 +33,7 @@ struct domain_mode {
 
 struct modes {
 	struct domain_mode domains[GUARD_DOMAINS];
+	bool moving[GUARD_DOMAINS]; /* these change together */
 	bool begin_buffered;
 	bool forbidden; /* capture_counter_forbidden() has been seen */
 };
@@ -98,12 +100,17 @@ static void note_change(struct recording *r, unsigned i, const struct costs *cos
 	emit_mode_instant(r, m, own);
 }
 
-static void change_domain_mode(struct recording *r, unsigned i, const struct costs *costs)
+/* They change together, because that costs hardly more than the change of one. */
+static void change_modes(struct recording *r, const struct costs *costs, bool buffered)
 {
-	bool buffered = !costs->domains[i].buffered;
+	struct modes *modes = r->modes;
 
-	capture_change_mode(r->capture, i, buffered);
-	note_change(r, i, costs, buffered);
+	capture_change_modes(r->capture, modes->moving);
+	for (unsigned i = 1; i < costs->n; i++) {
+		if (modes->moving[i])
+			note_change(r, i, costs, buffered);
+	}
+	memset(modes->moving, 0, sizeof(modes->moving));
 }
 
 /* A process has forbidden itself the processor's counter. The domains that were in buffered mode have left it. */
@@ -119,14 +126,14 @@ static void note_forbidden(struct recording *r, const struct costs *costs)
 	}
 }
 
-static unsigned find_costliest_exact(const struct costs *costs)
+static unsigned find_costliest_exact(const struct costs *costs, const bool *moving)
 {
 	unsigned i, found = 0;
 
 	for (i = 1; i < costs->n; i++) {
 		const struct domain_cost *d = &costs->domains[i];
 
-		if (!d->off && d->can_buffer && !d->buffered && d->cost_ns &&
+		if (!d->off && d->can_buffer && !d->buffered && !moving[i] && d->cost_ns &&
 		    (!found || d->cost_ns > costs->domains[found].cost_ns))
 			found = i;
 	}
@@ -170,23 +177,26 @@ bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_n
 	for (i = 0; i < costs->n; i++)
 		exact_ns += costs->domains[i].buffered ? 0 : costs->domains[i].cost_ns;
 	while (cost_percent(exact_ns, cpu_ns) > modes_limit(r)) {
-		i = find_costliest_exact(costs);
+		i = find_costliest_exact(costs, r->modes->moving);
 		if (!i)
 			break;
-		change_domain_mode(r, i, costs);
+		r->modes->moving[i] = changed = true;
 		exact_ns -= costs->domains[i].cost_ns;
 		/* The program will not spend this CPU time any more. */
 		cpu_ns -= costs->domains[i].cost_ns < cpu_ns ? costs->domains[i].cost_ns : cpu_ns;
-		costs->domains[i].cost_ns = 0;
-		changed = true;
 	}
-	for (i = 1; i < costs->n && !changed; i++) {
+	if (changed) {
+		change_modes(r, costs, true);
+		return true;
+	}
+	for (i = 1; i < costs->n; i++) {
 		if (!domain_is_quiet(r, i, costs, exact_ns))
 			continue;
 		exact_ns += costs->domains[i].exact_ns;
-		change_domain_mode(r, i, costs);
-		changed = true;
+		r->modes->moving[i] = changed = true;
 	}
+	if (changed)
+		change_modes(r, costs, false);
 	return changed;
 }
 

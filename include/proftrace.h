@@ -130,7 +130,7 @@ typedef struct prof_domain {
 	PROF_IMPL_QUIET_ABOUT_AGAIN						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_STUB, id, )			\
 	PROF_IMPL_C prof_domain_t prof_domain_in_##id __asm__("prof_domain_" #id)	\
-		PROF_IMPL_HIDDEN;						\
+		PROF_IMPL_HIDDEN PROF_IMPL_NOT_BUILT_IN;			\
 	PROF_IMPL_C prof_domain_t id __asm__("prof_domain_" #id) PROF_IMPL_HIDDEN;	\
 	PROF_IMPL_LOUD								\
 	struct prof_domain
@@ -145,7 +145,8 @@ typedef struct prof_domain {
 	PROF_IMPL_QUIET_ABOUT_AGAIN						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_REDIRECT_STUB, id, )			\
 	PROF_IMPL_C prof_domain_t prof_domain_prof_default			\
-		__asm__("prof_domain_" #id) PROF_IMPL_HIDDEN;			\
+		__asm__("prof_domain_" #id) PROF_IMPL_HIDDEN			\
+		__attribute__((aligned(__alignof__(prof_domain_in_##id))));	\
 	PROF_IMPL_LOUD								\
 	struct prof_domain
 
@@ -423,11 +424,11 @@ typedef struct prof_counter prof_counter_t;
  * instant reports it. PROF_MARKER_SCOPE may be entered again.
  */
 #define PROF_MARKER(id, domain, ...) \
-	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_domain_in_##domain, prof_begin_in_##domain, __VA_ARGS__, )	\
 	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, id, _in_##domain, __VA_ARGS__, )	\
 	struct prof_marker
 #define PROF_MARKER_EXTERN(id, domain, ...) \
-	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_domain_in_##domain, prof_begin_in_##domain, __VA_ARGS__, )	\
 	PROF_IMPL_MARKER(PROF_IMPL_SHARED, id, _in_##domain, __VA_ARGS__, )	\
 	struct prof_marker
 #define PROF_MARKER_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_marker_t, id)
@@ -970,6 +971,14 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 
 #define PROF_IMPL_STUB_ATTRIBUTES __attribute__((visibility("hidden"), cold, nothrow))
 
+/*
+ * Only a marker of the built-in domain brings the stubs of that domain. Which domain `_prof_default` means is
+ * known to the compiler alone, and of two names of variables it cannot tell whether they mean the same one. So
+ * the semaphore of the built-in domain is declared as aligned to 4 bytes, and any other to 8, as they are.
+ */
+#define PROF_IMPL_NOT_BUILT_IN __attribute__((aligned(8)))
+#define PROF_IMPL_IS_BUILT_IN(domain) (__alignof__(domain) < 8)
+
 #define PROF_IMPL_DECLARE_STUB(number, kind, id, name)				\
 	PROF_IMPL_C prof_stub_t prof_##kind##_in_##id __asm__("prof_" #kind "_" #id)	\
 		PROF_IMPL_STUB_ATTRIBUTES;
@@ -1009,6 +1018,7 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 
 #define PROF_IMPL_DEFINE_DOMAIN(id, name)
 #define PROF_IMPL_NEED (void)0
+#define PROF_IMPL_NEED_OF(domain) (void)0
 #define PROF_IMPL_NEED_SHARED(n)
 #define PROF_IMPL_NEED_LISTED(n, ...)
 #define PROF_IMPL_ON(domain) 0
@@ -1029,7 +1039,8 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
  * batch mode. These are assembly in section groups, of which the linker keeps one. A file without a
  * marker must get none of this. So the assembly is in a function that is never called, prof_impl_shared:
  * a marker names it as an operand of an empty assembly statement, and without a marker the compiler
- * omits the function.
+ * omits the function. Only markers of the built-in domain name another one, prof_impl_shared_default, which
+ * has the stubs of that domain besides.
  *
  * Assemblers that can handle only one function at a time (clang's before 15) must not find the unwinding
  * rules of another function inside it: this function interrupts its own before the assembly and resumes
@@ -1050,17 +1061,21 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 #define PROF_IMPL_UNCALLED static inline __attribute__((cold))
 typedef void prof_impl_uncalled_t(void);
 PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody);
+PROF_IMPL_UNCALLED void prof_impl_shared_default(prof_impl_uncalled_t *nobody);
 #define PROF_IMPL_NEED __asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared))
+#define PROF_IMPL_NEED_OF(domain)						\
+	__asm__ volatile("" : : PROF_IMPL_SYMBOLIC(				\
+		PROF_IMPL_IS_BUILT_IN(domain) ? &prof_impl_shared_default : &prof_impl_shared))
 /* At file scope. The second form is for objects, and lists their names and stubs. */
 #define PROF_IMPL_NEED_SHARED(n)						\
 	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
 	{									\
 		PROF_IMPL_NEED;							\
 	}
-#define PROF_IMPL_NEED_LISTED(n, stub, name, ...)				\
+#define PROF_IMPL_NEED_LISTED(n, domain, stub, name, ...)			\
 	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
 	{									\
-		PROF_IMPL_NEED;							\
+		PROF_IMPL_NEED_OF(domain);					\
 		PROF_IMPL_LIST(stub, name);					\
 	}
 #define PROF_IMPL_LIST(stub, name)						\
@@ -1192,7 +1207,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		".ifndef prof_domain_" #id "\n"					\
 		".pushsection .probes, \"awG\", %progbits, prof_domain_" #id ", comdat\n"	\
 		PROF_IMPL_ASM_SYMBOL("prof_domain_" #id, "object")		\
-		".balign 4\n"							\
+		".balign 8\n"							\
 		PROF_IMPL_ASM_WANTS("prof_semaphore_page")				\
 		"prof_domain_" #id ": .4byte 0\n"				\
 		".size prof_domain_" #id ", 4\n"				\
@@ -1299,7 +1314,9 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 #endif /* !PROF_IMPL_OFF */
 
 /* The built-in domain and the control site. */
-PROF_DOMAIN_DECLARE(prof_default);
+PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_STUB, prof_default, )
+PROF_IMPL_C prof_domain_t prof_domain_in_prof_default __asm__("prof_domain_prof_default") PROF_IMPL_HIDDEN;
+PROF_IMPL_C prof_domain_t prof_default __asm__("prof_domain_prof_default") PROF_IMPL_HIDDEN;
 PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_DEFAULT_STUB, prof_default, )
 PROF_IMPL_C prof_domain_t prof_domain_prof_default PROF_IMPL_HIDDEN;
 
@@ -1307,7 +1324,7 @@ PROF_DOMAIN_DECLARE(prof_runtime);
 
 PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DECLARE_STUB, prof_control, )
 PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_control")
-	PROF_IMPL_HIDDEN;
+	PROF_IMPL_HIDDEN PROF_IMPL_NOT_BUILT_IN;
 
 #if !PROF_IMPL_OFF
 
@@ -2247,10 +2264,10 @@ PROF_IMPL_ONCE("unload") __attribute__((cold)) void prof_impl_unload(void)
  * else, except reading the clock while another thread runs on the same core. C code does the rest, and all
  * of it on arm64: prof_impl_put and prof_impl_put_slowly above also document what this code does.
  */
-PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
+PROF_IMPL_INLINE void prof_impl_shared_assembly(void)
 {
-	__asm__(PROF_IMPL_ASM_INTERRUPT);
-	PROF_IMPL_DEFINE_DOMAIN(prof_default, "\"default\"")
+	/* prof_is_enabled() reads it, whether or not there is a marker. */
+	PROF_IMPL_DEFINE_SEMAPHORE(prof_default)
 	PROF_IMPL_DEFINE_SEMAPHORE(prof_control)
 	PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_CONTROL_STUB, prof_control, "\"\"")
 	PROF_IMPL_DEFINE_FLUSH
@@ -2525,6 +2542,21 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		:
 		: PROF_IMPL_SYMBOLIC(&prof_impl_put));
 #endif
+}
+
+PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
+{
+	__asm__(PROF_IMPL_ASM_INTERRUPT);
+	prof_impl_shared_assembly();
+	__asm__(PROF_IMPL_ASM_RESUME);
+	nobody();
+}
+
+PROF_IMPL_UNCALLED void prof_impl_shared_default(prof_impl_uncalled_t *nobody)
+{
+	__asm__(PROF_IMPL_ASM_INTERRUPT);
+	PROF_IMPL_DEFINE_DOMAIN(prof_default, "\"default\"")
+	prof_impl_shared_assembly();
 	__asm__(PROF_IMPL_ASM_RESUME);
 	nobody();
 }
@@ -2538,7 +2570,7 @@ PROF_IMPL_UNCALLED void prof_impl_shared_made(prof_impl_uncalled_t *nobody)
 	nobody();
 }
 #define PROF_IMPL_NEED_MADE							\
-	PROF_IMPL_NEED;								\
+	PROF_IMPL_NEED_OF(prof_domain_in_prof_default);				\
 	__asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared_made))
 
 #endif
@@ -2839,6 +2871,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 #define PROF_IMPL_MARK(domain, stub, name, a, b, ...)				\
 	do {									\
 		if (PROF_IMPL_ON(domain)) {					\
+			PROF_IMPL_NEED_OF(domain);				\
 			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, name, 0, a, b, __VA_ARGS__)	\
 		}								\
 	} while (0)
@@ -2847,6 +2880,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 	do {									\
 		PROF_IMPL_REQUIRE_NAME(name, form);				\
 		if (PROF_IMPL_ON(domain)) {					\
+			PROF_IMPL_NEED_OF(domain);				\
 			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, PROF_IMPL_NAME(stub, name), 0, a, b,	\
 				       __VA_ARGS__)				\
 		}								\
@@ -2856,6 +2890,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 #define PROF_IMPL_MARK_DYN(name, domain, stub, ...)				\
 	do {									\
 		if (PROF_IMPL_ON(domain)) {					\
+			PROF_IMPL_NEED_OF(domain);				\
 			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub,			\
 				       PROF_IMPL_EXACT(domain) ? prof_impl_name(name) : name,	\
 				       PROF_IMPL_NAME_META(name), 0, 0, __VA_ARGS__)	\
@@ -2881,7 +2916,6 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 	chosen
 
 #define PROF_IMPL_CALL_0(convert, stub, name, m, a, b, z)				\
-	PROF_IMPL_NEED;								\
 	stub(name, m, a, b, PROF_IMPL_NULL, 0);
 /* PROF_END() and a trailing comma leave one empty element; PROF_END("key") leaves one that is not empty. */
 #define PROF_IMPL_CALL_EMPTY(convert, stub, name, m, a, b, empty, z)		\
@@ -2939,7 +2973,6 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 
 #define PROF_IMPL_PUT(convert, i, v) , convert(v)
 #define PROF_IMPL_CALL_N(stub, name, m, a, n, keys, puts)				\
-	PROF_IMPL_NEED;								\
 	(void)::prof_impl::call<n>{ stub, name, m, a, PROF_IMPL_LITERAL(keys) puts };
 
 namespace prof_impl
@@ -2983,7 +3016,6 @@ template <int N> struct call {
 		puts								\
 		const uint64_t prof_values[n < 2 ? 2 : n] = { PROF_IMPL_EACH_##n(PROF_IMPL_BITS) };	\
 		const uint64_t prof_meta = (m) | n PROF_IMPL_EACH_##n(PROF_IMPL_META);	\
-		PROF_IMPL_NEED;							\
 		if (n <= 2)							\
 			stub(name, prof_meta | PROF_META_IN_REGISTERS, prof_a,	\
 			     prof_values[0], PROF_IMPL_LITERAL(keys), prof_values[1]);	\
@@ -3040,6 +3072,7 @@ template <int N> struct call {
 			const uint64_t prof_end = PROF_IMPL_U64(end);		\
 			const uint64_t prof_more = prof_impl_track_meta(prof_track,	\
 				prof_instant##in, PROF_IMPL_NULL);		\
+			PROF_IMPL_NEED_OF(prof_domain##in);			\
 			PROF_IMPL_CALL(PROF_IMPL_VALUE, prof_instant##in,	\
 				       PROF_IMPL_NAME(prof_instant##in, name),	\
 				       prof_more | PROF_META_OBJECT(object), prof_begin, 0, "",	\
@@ -3099,7 +3132,7 @@ template <int N> struct call {
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_TAKE(prof_number, value)			\
 			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(prof_number);	\
-			PROF_IMPL_NEED;						\
+			PROF_IMPL_NEED_OF(prof_domain##in);			\
 			prof_counter##in(PROF_IMPL_NAME(prof_counter##in, name), prof_value.type << 4,	\
 					 prof_value.bits, 0, PROF_IMPL_NULL, 0);	\
 		}								\
@@ -3108,6 +3141,7 @@ template <int N> struct call {
 	do {									\
 		PROF_IMPL_REQUIRE_NAME(name, "");				\
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
+			PROF_IMPL_NEED_OF(prof_domain##in);			\
 			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_counter##in,	\
 				       PROF_IMPL_NAME(prof_counter##in, name), 0, 0, 0, __VA_ARGS__)	\
 		}								\
@@ -3217,6 +3251,7 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_s
 	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
 	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\
 	PROF_IMPL_DO(n, if (PROF_IMPL_ON(prof_domain##in)) {			\
+		PROF_IMPL_NEED_OF(prof_domain##in);				\
 		PROF_IMPL_JOIN(prof_scope_, n).token =				\
 			PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
 		__VA_ARGS__							\
@@ -3271,7 +3306,7 @@ PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
 #define PROF_IMPL_SCOPE_OF_CALL(in, n, name) PROF_IMPL_THREAD_NAME(name)
 #else
 #define PROF_IMPL_SCOPE_OF_CALL(in, n, name)					\
-	PROF_IMPL_OPEN(in, n, PROF_IMPL_NEED;					\
+	PROF_IMPL_OPEN(in, n,							\
 		       prof_begin##in(prof_impl_name(name), PROF_IMPL_NAME_META(name),	\
 				      PROF_IMPL_JOIN(prof_scope_, n).token, 0,	\
 				      PROF_IMPL_NULL, 0);)
@@ -3407,21 +3442,21 @@ struct prof_counter {
 	};									\
 	PROF_IMPL_LOUD
 #define PROF_IMPL_SLICE(linkage, type, class, id, in, name)			\
-	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin##in, name, )				\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_domain##in, prof_begin##in, name, )	\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_##type##_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, class, PROF_IMPL_STUB(begin, in),	\
 				 PROF_IMPL_STUB(end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_FRAME(linkage, id, in, name)					\
-	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_async_begin##in, name, )				\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_domain##in, prof_async_begin##in, name, )	\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_frame_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_FRAME, PROF_IMPL_STUB(async_begin, in),	\
 				 PROF_IMPL_STUB(async_end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_COUNTER_OBJECT(linkage, id, in, name, initial)		\
-	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_counter##in, name, )				\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_domain##in, prof_counter##in, name, )	\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(int64_t, id##_prof_value) = initial;				\
 	linkage(const prof_counter_t, id) = {					\

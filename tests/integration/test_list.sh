@@ -89,6 +89,37 @@ for linker in bfd gold lld; do
 	equal "inline functions: the name, $linker" "$("$proftrace" list "$tmp/both" | grep '^    ')" "    begin: both"
 done
 
+# The built-in domain is there where one of its markers is, whichever form that has.
+lists_domains() { # WANTED SOURCE COMPILER...
+	wanted=$1
+	printf '#include <proftrace.h>\n#include <proftrace/runtime.h>\n%s\n' "$2" >"$tmp/domains.c"
+	shift 2
+	"$@" -I"$root/include" "$tmp/domains.c" -o "$tmp/domains" &&
+		[ "$("$proftrace" list "$tmp/domains" | sed -n 's/^  domain \([^:]*\):.*/\1/p' | tr '\n' ' ')" = "$wanted" ]
+}
+net='PROF_DOMAIN(net, "net"); PROF_DEFAULT_DOMAIN(net); PROF_TASK(task, net, "task");'
+marks='PROF_SCOPE("a", "b", c); PROF_COUNTER("c", c); PROF_INSTANT_DYN(*v); PROF_CALL("d", c + 1); PROF_SLICE_AT("e", 1, 2);'
+marks="$marks PROF_THREAD_NAME(\"f\"); PROF_STEP(1, 2); PROF_ALLOC(\"g\", v, 1); prof_task_start(&task); prof_scope_push(\"h\");"
+while read -r compiler; do
+	command -v ${compiler%% *} >/dev/null || continue
+	while IFS='|' read -r what wanted file main; do
+		check "the built-in domain, $what: $compiler" lists_domains "$wanted" "$file int main(int c, char **v) {
+			(void)c; (void)v; $main }" $compiler
+	done <<-END
+		markers of another|net |$net|$marks return prof_is_enabled(&prof_default);
+		its own|default |PROF_TASK(task, prof_default, "task");|$marks
+		both|default net |$net|$marks PROF_INSTANT_IN(prof_default, "i");
+		an object|default net |$net PROF_EVENT(event, "j");|$marks
+		a dynamic name|default ||PROF_INSTANT_DYN(*v);
+		made at run time|(run time) default ||prof_task_start(prof_task_get(prof_domain_get(*v), *v));
+		named as the file's|default ||PROF_INSTANT("k");
+		named as the file's by PROF_DEFAULT_DOMAIN|default |PROF_DEFAULT_DOMAIN(prof_default);|PROF_INSTANT("k");
+	END
+done <<-END
+	cc -O0
+	clang++ -x c++ -O1
+END
+
 # Linkers that drop what nobody calls may drop what lists objects; no others are named than there are.
 sed -nE '/parse it$|tick$/d; s/, request$//; s/(load), queue/\1/; s/^    /&/p' "$tmp/wanted" >"$tmp/rest"
 for linker in bfd gold lld; do

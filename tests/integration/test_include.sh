@@ -168,8 +168,10 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 	# It has ended when the recorder looks.
 	equal "a closed directory, of one that is gone" "$(as_nobody 0 "$tmp/closed/plain.json")" "0 "
 	equal "an open directory, of one that is gone" "$(as_nobody 0 "$tmp/w2.json")" "0 2"
-	equal "a directory of our own, of our own that is gone" \
-		"$("$proftrace" -q -o way --include-offset 1h -- ./copied 2 w2.json "$tmp/closed/plain.json" </dev/null >said 2>err; echo "$?")$(count way.json 'BEGIN theirs')" 02
+	for mode in exact auto; do
+		equal "a directory of our own, of our own that is gone ($mode)" \
+			"$("$proftrace" -q --mode $mode -o way --include-offset 1h -- ./copied 2 w2.json "$tmp/closed/plain.json" </dev/null >said 2>err; echo "$?")$(count way.json 'BEGIN theirs')" 02
+	done
 else
 	skip "what the program may not read" "not root, or no user nobody"
 fi

@@ -355,10 +355,11 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 	capture_drain(r->capture, more);
 	/*
 	 * waitpid() comes after draining, because the last marks of the command may need its owner
-	 * in /proc.
+	 * in /proc; in buffered mode they would wait for others.
 	 */
 	if (ended && !*more) {
 		r->child_ended = false;
+		capture_catch_up(r->capture);
 		recording_reap_command(r);
 	}
 	if (r->scheduler && !*more)

@@ -126,11 +126,13 @@ for runner in as_user as_root; do
 	check "$case: marks were recorded" test "$missing" -lt "$made"
 	end "$case" "0 "
 
-	case="without children ($runner)"
-	run "$case" $runner fork 20 4 --no-children
-	check_clean "$case" "$target" "$child"
-	equal "$case: no mark of a child" "$(field "$summary" marked)" 0
-	end "$case" "0 0 "
+	for mode in exact auto; do
+		case="without children ($runner, $mode)"
+		run "$case" $runner fork 20 4 --no-children --mode $mode
+		check_clean "$case" "$target" "$child"
+		equal "$case: no mark of a child" "$(field "$summary" marked)" 0
+		end "$case" "0 0 "
+	done
 
 	case="first thread ended ($runner)"
 	run "$case" $runner first 20 1 --no-children

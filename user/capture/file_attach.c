@@ -245,8 +245,9 @@ static bool file_has_control_sites(const struct capture *c, const struct file *f
 /*
  * The site at which batches are handed over. It is attached for all processes and without a
  * semaphore: a child of vfork() hands over a batch of its parent, also with --no-children.
- * Processes that are not recorded never reach it. A caller who is not root may attach for the
- * process alone. Where the linker has dropped the sites of control, nothing else turns on the
+ * Processes that are not recorded never reach it, but a forked child has its breakpoint: under --mode auto, which nobody
+ * asked for, --no-children leaves it out, and what such a child of vfork() hands over is counted as lost. A caller who
+ * is not root may attach for the process alone. Where the linker has dropped the sites of control, nothing else turns on the
  * semaphore by which a library knows, when it is unloaded, that it must hand over its batches.
  */
 static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct failure *f)
@@ -258,7 +259,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	if (!c->options.own_links)
+	if (!c->options.own_links && (c->options.follow_children || !c->options.changing))
 		pid = 0;
 	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
 	for (unsigned i = 0; i < n && file_has_control_sites(c, file); i++)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* All programs in one object, because they share the ring buffer and the accounting. */
-/* First, since it takes longest to verify: the others are verified meanwhile (privilege/loader/background.h). */
+/*
+ * First, since it takes longest to verify: the others are verified meanwhile (privilege/loader/background.h). The program
+ * that takes its place with --stats-only is in the same section.
+ */
 #include "bpf/marks/marks.bpf.c"
 #include "bpf/counters/counters.bpf.c"
 #include "bpf/processes/hold.bpf.c"

@@ -507,7 +507,7 @@ __noinline int aggregate_hit(struct bpf_user_pt_regs_t *regs, struct thread_stat
 	return 0;
 }
 
-SEC("?uprobe")
+SEC("uprobe")
 int aggregate(struct pt_regs *ctx)
 {
 	__u64 pid_tgid;

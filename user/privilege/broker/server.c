@@ -520,6 +520,7 @@ void broker_serve(int socket, const struct broker_config *config)
 		_exit(1);
 	while (n_fds)
 		close(fds[--n_fds]);
+	programs_free_skeleton(&s->programs);
 	do {
 		container_watch_wait(s->watch, socket);
 	} while (!serve_one(s));

@@ -42,6 +42,20 @@ int background_await_buffers(struct background *b)
 	return b->buffers_error;
 }
 
+/* Programs that are loaded from now on refer to the ring buffer. */
+static int background_put_records(struct background *b)
+{
+	int error;
+
+	if (!b->records)
+		return 0;
+	error = background_await_buffers(b);
+	if (!error && dup3(b->buffers[0], bpf_map__fd(b->records), O_CLOEXEC) < 0)
+		error = -errno;
+	b->records = NULL;
+	return error;
+}
+
 /* --- programs ---------------------------------------------------------------------------------- */
 
 static void *run_load(void *context)
@@ -63,8 +77,11 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 	};
 	struct background *b = (struct background *)cookie;
 	struct background_load *l;
+	int error = background_put_records(b);
 	size_t size;
 
+	if (error)
+		return error;
 	if (b->sequential || b->n_loads == BACKGROUND_LOADS)
 		return 0;
 	l = &b->loads[b->n_loads];

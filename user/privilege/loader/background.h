@@ -4,7 +4,8 @@
  *
  * It verifies the largest programs, which takes most of the time. It does so for several programs of a privileged caller
  * at once, but libbpf loads one after the other. So libbpf gets an empty program in place of each, whose descriptor
- * becomes that of the real one in the end. And it clears the memory of the ring buffers.
+ * becomes that of the real one in the end. And it clears the memory of the ring buffers: the programs refer to one by a
+ * descriptor, which is that of a small one until the first of them is loaded.
  */
 #ifndef PROFTRACE_PRIVILEGE_LOADER_BACKGROUND_H
 #define PROFTRACE_PRIVILEGE_LOADER_BACKGROUND_H
@@ -40,6 +41,7 @@ struct background {
 	unsigned n_buffers;
 	uint32_t buffer_bytes; /* of each */
 	int buffers_error;
+	struct bpf_map *records; /* becomes the ring buffer, if there is only one */
 };
 
 /* Begins to make ring buffers of so many bytes each; makes them at once if no thread can be started. */
@@ -48,8 +50,8 @@ void background_make_buffers(struct background *b, unsigned n, uint32_t bytes);
 int background_await_buffers(struct background *b);
 
 /*
- * For libbpf_prog_handler_opts::prog_prepare_load_fn: the cookie is a struct background. If no thread can be started,
- * libbpf loads the program itself.
+ * For libbpf_prog_handler_opts::prog_prepare_load_fn of the programs that come first: the cookie is a struct background. If
+ * no thread can be started, libbpf loads the program itself.
  */
 int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie);
 /*

@@ -142,7 +142,7 @@ unsigned configured_buffers(const struct broker_config *config)
 	return config->buffers ? config->buffers : 1;
 }
 
-/* With several buffers, the map `records` is not used, and gets the smallest possible size. */
+/* The map `records` gets the smallest possible size: another one takes its place (background.h), or is not needed. */
 static void configure_buffers(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	unsigned n = configured_buffers(config);
@@ -156,8 +156,7 @@ static void configure_buffers(struct proftrace_bpf *skel, const struct broker_co
 	 * buffer.
 	 */
 	skel->rodata->query_mask = each >= 4 << 20 ? 63 : 0;
-	bpf_map__set_max_entries(skel->maps.records,
-				 n == 1 ? each : (uint64_t)sysconf(_SC_PAGESIZE));
+	bpf_map__set_max_entries(skel->maps.records, (uint32_t)sysconf(_SC_PAGESIZE));
 	bpf_map__set_max_entries(skel->maps.record_buffers, n);
 	bpf_map__set_autocreate(skel->maps.record_buffers, n > 1);
 }

@@ -193,13 +193,10 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	int error;
 
 	programs_configure(skel, config, types, programs, loaded);
-	error = background_await_buffers(background);
-	if (!error && background->n_buffers == 1)
-		error = bpf_map__reuse_fd(skel->maps.records, background->buffers[0]);
-	if (error)
-		return error;
+	background->records = background->n_buffers == 1 ? skel->maps.records : NULL;
 	error = proftrace_bpf__load(skel);
 	error = background_await_programs(background, !error) ?: error;
+	error = background_await_buffers(background) ?: error;
 	if (error)
 		return error;
 	programs->traced_fd = copy_fd(bpf_map__fd(skel->maps.traced), &error);
@@ -374,7 +371,10 @@ static int try_to_load(const struct broker_config *config, const struct kernel_t
 
 	error = error ?: load(skel, config, types, background, programs, loaded);
 	error = error ?: collect_fds(skel, background, loaded, fds, n_fds);
-	proftrace_bpf__destroy(skel);
+	if (error)
+		proftrace_bpf__destroy(skel);
+	else
+		programs->skeleton = skel;
 	if (fd >= 0)
 		close(fd);
 	return error;
@@ -405,6 +405,12 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	libbpf_unregister_prog_handler(marks);
 	kernel_types_free(types);
 	return error;
+}
+
+void programs_free_skeleton(struct loaded_programs *programs)
+{
+	proftrace_bpf__destroy(programs->skeleton);
+	programs->skeleton = NULL;
 }
 
 /* Where it is wrong, marks would be missing that nobody counts, or processes of others would be changed. */

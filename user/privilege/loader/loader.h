@@ -9,6 +9,7 @@
 
 #include "privilege/broker/broker.h"
 
+struct proftrace_bpf;
 struct proftrace_bpf__bss;
 
 /*
@@ -35,6 +36,7 @@ struct loaded_programs {
 	bool uprobe_multi;
 	bool breaks_nop5;
 	struct provers *provers; /* with config.functions */
+	struct proftrace_bpf *skeleton;
 	uint64_t attach_ns;	 /* that the kernel took for the last attach */
 };
 /*
@@ -43,6 +45,8 @@ struct loaded_programs {
  */
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
+/* What is left of loading: it takes milliseconds, and nothing needs it. */
+void programs_free_skeleton(struct loaded_programs *programs);
 
 /*
  * ticks.c: has the program run on every CPU, this often, as long as this process lives: its events are

@@ -37,7 +37,7 @@ struct loaded_programs {
 	bool breaks_nop5;
 	struct provers *provers; /* with config.functions */
 	struct proftrace_bpf *skeleton;
-	uint64_t attach_ns;	 /* that the kernel took for the last attach */
+	uint64_t attach_ns; /* that the kernel took for the last attach */
 };
 /*
  * `loaded` and `fds` (shared map, holds, tables, specs, then links, then ring buffers) are for the

@@ -16,6 +16,7 @@
  * known there.
  */
 #include "timeline/state.h"
+#include "base/rare.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -254,39 +255,110 @@ static uint64_t counter_sum(struct timeline *t, struct thread_counters *c, unsig
 }
 
 static void fill_counter_values(struct timeline *t, struct thread_counters *c,
-				const struct readings *r, struct fact *fact)
+				const struct readings *r)
 {
 	/* Values from a file are already counted since the thread's first mark. */
 	for (unsigned i = 0; i < c->n; i++)
 		c->values[i] =
 			r->from_file ? r->values[i] : counter_sum(t, c, i, counter_reading(r, i));
+}
+
+/*
+ * --- the same for nearly all events of a recording, in a third of the instructions -----------------
+ *
+ * They have the values of all counters of their thread, and need neither times nor what a file says of them. The
+ * functions for any event are the oracle: without_times() in tests/unit/test_timeline_counters.c.
+ */
+
+static inline bool counters_are_plain(const struct timeline *t, const struct thread_counters *c,
+				      const struct event *e)
+{
+	return e && e->n_counters && e->n_counters == t->n_counters && c->n == e->n_counters &&
+	       !e->counter_enabled && !e->has_deltas && !e->deltas_in_args;
+}
+
+static void begin_plain(struct thread_counters *c, struct slice_counters *slice,
+			const uint64_t *now)
+{
+	for (unsigned i = 0, n = c->n; i < n; i++) {
+		if (rare(c->since[i].value == EVENT_NO_VALUE))
+			c->since[i].value = now[i];
+		slice->begin[i] = (struct counted){ .value = now[i] };
+		slice->children[i] = (struct counted){ 0 };
+		slice->shown[i] = c->values[i] = counter_difference(now[i], c->since[i].value);
+	}
+}
+
+/* The END has no other arguments, so none can have the name of a counter. */
+static void end_plain(struct timeline *t, struct thread_counters *c,
+		      const struct slice_counters *slice, struct slice_counters *around,
+		      const uint64_t *now, struct fact *fact)
+{
+	unsigned n_args = 0;
+
+	for (unsigned i = 0, n = c->n; i < n; i++) {
+		uint64_t delta = counter_difference(now[i], slice->begin[i].value);
+
+		if (rare(c->since[i].value == EVENT_NO_VALUE))
+			c->since[i].value = now[i];
+		c->values[i] = counter_difference(now[i], c->since[i].value);
+		c->deltas[i] = delta;
+		c->selves[i] = counter_difference(delta, slice->children[i].value);
+		if (around && around->children[i].value != EVENT_NO_VALUE)
+			around->children[i].value =
+				delta == EVENT_NO_VALUE ? delta : around->children[i].value + delta;
+		if (delta != EVENT_NO_VALUE)
+			t->args[n_args++] =
+				(struct arg){ .key = t->counters[i], .type = ARG_UINT, .u = delta };
+	}
+	fact->args = t->args;
+	fact->n_args = n_args;
+}
+
+/* --- slices --------------------------------------------------------------------------------------- */
+
+static void fact_set_counters(struct fact *fact, const struct thread_counters *c)
+{
 	fact->n_counters = c->n;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;
+}
+
+/* Not inlined: the frequent events would have to save the registers that these need. */
+#define RARE static __attribute__((noinline)) void
+
+RARE begin_any(struct timeline *t, struct thread_counters *c, struct slice_counters *slice,
+	       const struct event *event)
+{
+	struct readings now = event_readings(t, c, event);
+
+	for (unsigned i = 0; i < c->n; i++) {
+		slice->begin[i] = counter_reading(&now, i);
+		slice->children[i] = (struct counted){ 0 };
+	}
+	fill_counter_values(t, c, &now);
+	for (unsigned i = 0; i < c->n; i++)
+		slice->shown[i] = c->values[i];
+	if (now.from_file)
+		counters_read_done(c);
 }
 
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 {
 	struct thread_counters *c = m->thread->counters;
 	struct slice_counters *slice;
-	struct readings now;
 
 	if (!c && m->event->n_counters)
 		c = counters_of_thread(t, m->thread, m->ts_ns);
 	if (!c || !grow_slice_counters(c, m->thread))
 		return;
-	now = event_readings(t, c, m->event);
 	slice = &c->slices[m->thread->n_slices - 1];
 	slice->n = c->n; /* a file may declare one more before the slice ends */
-	for (unsigned i = 0; i < c->n; i++) {
-		slice->begin[i] = counter_reading(&now, i);
-		slice->children[i] = (struct counted){ 0 };
-	}
-	fill_counter_values(t, c, &now, fact);
-	for (unsigned i = 0; i < c->n; i++)
-		slice->shown[i] = c->values[i];
-	if (now.from_file)
-		counters_read_done(c);
+	if (counters_are_plain(t, c, m->event))
+		begin_plain(c, slice, m->event->counters);
+	else
+		begin_any(t, c, slice, m->event);
+	fact_set_counters(fact, c);
 }
 
 /* The value on the counter's track when one of the thread's open slices began. */
@@ -373,21 +445,12 @@ static void add_child_count(struct counted *children, const struct counted *chil
 	children->running += child->running;
 }
 
-/* Called before the innermost slice is removed. */
-void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
-		  struct fact *fact)
+RARE end_any(struct timeline *t, struct thread_counters *c, const struct slice_counters *slice,
+	     struct slice_counters *around, const struct event *event, struct fact *fact)
 {
-	struct thread_counters *c = thread->counters;
-	uint32_t top = thread->n_slices - 1;
-	struct slice_counters *slice, *around;
 	bool from_file = event && (event->has_deltas || event->deltas_in_args);
-	struct readings now;
+	struct readings now = event_readings(t, c, event);
 
-	if (!c || top >= c->capacity)
-		return;
-	slice = &c->slices[top];
-	around = top ? slice - 1 : NULL;
-	now = event_readings(t, c, event);
 	for (unsigned i = 0; i < c->n; i++) {
 		struct counted delta = { .value = EVENT_NO_VALUE }, self = delta;
 
@@ -403,12 +466,32 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 			add_child_count(&around->children[i], &delta);
 		append_counter_delta(t, c, i, &delta, fact);
 	}
-	append_ipc(t, c, fact);
-	fill_counter_values(t, c, &now, fact);
-	fact->counter_deltas = c->deltas;
-	fact->counter_selves = c->selves;
+	fill_counter_values(t, c, &now);
 	if (now.from_file)
 		counters_read_done(c);
+}
+
+/* Called before the innermost slice is removed. */
+void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
+		  struct fact *fact)
+{
+	struct thread_counters *c = thread->counters;
+	uint32_t top = thread->n_slices - 1;
+	struct slice_counters *slice, *around;
+
+	if (!c || top >= c->capacity)
+		return;
+	slice = &c->slices[top];
+	around = top ? slice - 1 : NULL;
+	if (!fact->n_args && slice->n == c->n && (!around || around->n == c->n) &&
+	    counters_are_plain(t, c, event))
+		end_plain(t, c, slice, around, event->counters, fact);
+	else
+		end_any(t, c, slice, around, event, fact);
+	append_ipc(t, c, fact);
+	fact_set_counters(fact, c);
+	fact->counter_deltas = c->deltas;
+	fact->counter_selves = c->selves;
 }
 
 /*
@@ -434,7 +517,8 @@ void counters_reading(struct timeline *t, const struct event *event)
 	fact.thread = &thread->pub;
 	fact.name = t->thread_counters;
 	now = event_readings(t, c, event);
-	fill_counter_values(t, c, &now, &fact);
+	fill_counter_values(t, c, &now);
+	fact_set_counters(&fact, c);
 	for (unsigned i = 0; i < t->n_counters; i++) {
 		if (c->values[i] != EVENT_NO_VALUE)
 			append_arg(t, &fact,

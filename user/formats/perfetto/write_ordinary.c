@@ -118,7 +118,8 @@ INLINE uint8_t *ordinary_put_arg(uint8_t *at, const struct arg *arg)
 	if (arg->type == ARG_DOUBLE)
 		at = wire_double(at, ANNOTATION_DOUBLE, arg->d);
 	else
-		at = wire_any(at, arg->type == ARG_INT ? ANNOTATION_INT : ANNOTATION_UINT, arg->u);
+		at = wire_number(at, arg->type == ARG_INT ? ANNOTATION_INT : ANNOTATION_UINT,
+				 arg->u);
 	contents[-1] = (uint8_t)(at - contents);
 	return at;
 }
@@ -144,8 +145,9 @@ INLINE int ordinary_write_event(struct perfetto *p, const struct fact *fact, enu
 		packet.at = ordinary_put_arg(packet.at, &fact->args[i]);
 	if (!counted)
 		return ordinary_close_packet(p, &packet);
+	/* Most counters but the CPU time are small. */
 	for (unsigned i = 0; i < fact->n_counters; i++)
-		packet.at = wire_any(packet.at, EVENT_EXTRA_VALUE, fact->counters[s->order[i]]);
+		packet.at = wire_number(packet.at, EVENT_EXTRA_VALUE, fact->counters[s->order[i]]);
 	packet_close(p, &packet);
 	return 0;
 }

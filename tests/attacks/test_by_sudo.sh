@@ -59,6 +59,30 @@ if [ "$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)" -gt 81 ]; then
 		grep -q 'cannot serve metrics: Permission denied' "$tmp/said"
 fi
 
+# --- a set-user-ID program, which the recorder has to open itself ----------------------------------------
+
+for place in shared roots; do
+	cp "$programs/every_kind" "$tmp/$place/set-id" && chmod 4755 "$tmp/$place/set-id"
+	mkfifo "$tmp/$place.in"
+	rm -f "$tmp/said" "$tmp/out"
+	"$tmp/$place/set-id" 1 1 wait <"$tmp/$place.in" >"$tmp/out" &
+	process=$!
+	exec 9>"$tmp/$place.in"
+	wait_for "$tmp/out" ready
+	(exec 9>&- && by_sudo "$one_uid" "$one_gid" "$proftrace" -q -o "$tmp/shared/t" --summary-json "$tmp/shared/$place" -p $process) >"$tmp/said" 2>&1 &
+	recorder=$!
+	if [ $place = shared ]; then
+		for _ in $(seq 200); do "$proftrace" list -p $process 9>&- | grep -q 'on (exact)' && break; sleep 0.05; done
+	else
+		wait $recorder
+	fi
+	exec 9>&-
+	wait $process
+	[ $place = roots ] || wait $recorder
+done
+equal "-p: where the user may open the program, it is recorded" "$(field "$tmp/shared/shared" written)" "$(said "$tmp/out" total)"
+check "-p: where not, it is said why" grep -q "Permission denied" "$tmp/said"
+
 # --- a rank that hands its process over -----------------------------------------------------------------
 
 cd "$tmp/shared" || exit 1

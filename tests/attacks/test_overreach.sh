@@ -19,7 +19,7 @@ attack() { # NAME PERMITTED COMMAND...
 	never_else "$attack: nothing was got" "$(grep '^got' "$tmp/said")" ""
 	check_nothing_left "$attack"
 }
-attack sudo 2 "$tool" "$made_uid" "$tmp/secret"
+attack sudo 3 "$tool" "$made_uid" "$tmp/secret"
 if capable_copy "$tmp/capable"; then
 	cp "$tool" "$tmp/capable" && setcap "$needed_capabilities,cap_checkpoint_restore+ep" "$tmp/capable"
 	set -- setpriv --reuid="$made_uid" --regid="$made_gid" --clear-groups --inh-caps=-all "$tmp/capable" "$made_uid" "$tmp/secret"

@@ -53,12 +53,14 @@ static int open_mapped_file(struct scan *s, const struct mapping *m, int refusal
 	failure_set(&s->failure, fd, "cannot open", m->path,
 		    fd == -ESTALE || fd == -ENOENT ? "deleted or replaced since it was mapped"
 						   : NULL);
-	failure_hint(&s->failure,
-		     refusal == -EACCES
-			     ? "anybody may write to it: only a recording by root itself, without "
-			       "sudo, opens it as it is mapped"
-			     : "with CAP_CHECKPOINT_RESTORE, or sudo, it can be opened as it is "
-			       "mapped");
+	failure_hint(
+		&s->failure,
+		refusal == -EACCES
+			? "its mode or capabilities permit more than reading (writing, more "
+			  "rights): only a recording by root itself, without sudo, opens it as "
+			  "it is mapped"
+			: "with CAP_CHECKPOINT_RESTORE, or sudo, it can be opened as it is "
+			  "mapped");
 	return fd == -ENOENT ? -ESTALE : fd;
 }
 

@@ -358,6 +358,8 @@ int confine_broker(bool perf_events)
 	/* Which program a process runs: whether it matches what the user looks for. */
 	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(readlinkat), 0);
 	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0);
+	/* Whether a file has capabilities or an access control list. */
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fgetxattr), 0);
 	/* Directories of new containers (broker/container_watch.c); the descriptor was made before. */
 	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(inotify_add_watch), 0);
 	if (!error && perf_events)

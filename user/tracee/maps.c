@@ -277,6 +277,9 @@ int open_mapped_path(int directory, const char *path, uint64_t inode)
 		return -ENOMEM;
 	maps_unescape(unescaped);
 	fd = reopen_mapped_file(path_within_root(directory, unescaped), inode);
+	/* The root directory of another user's process cannot be entered. Most have ours. */
+	if (fd == -EACCES)
+		fd = reopen_mapped_file(open(unescaped, O_PATH | O_CLOEXEC), inode);
 	free(unescaped);
 	return fd;
 }

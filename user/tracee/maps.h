@@ -52,9 +52,9 @@ void maps_unescape(char *path);
 
 /*
  * Opens a mapped file by its path, for users without CAP_CHECKPOINT_RESTORE, which /proc/PID/map_files needs.
- * `directory` is /proc/PID; the path is resolved below the root and in the mounts of that process. The program of the
- * process is opened even if it was deleted. Returns the descriptor, -ESTALE if the path leads to another file now, or
- * negative errno.
+ * `directory` is /proc/PID; the path is resolved below the root and in the mounts of that process, or in ours if those may
+ * not be entered. The program of the process is opened even if it was deleted. Returns the descriptor, -ESTALE if the path
+ * leads to another file now, or negative errno.
  */
 int open_mapped_path(int directory, const char *path, uint64_t inode);
 

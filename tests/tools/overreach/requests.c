@@ -4,13 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "tracee/markers.h"
@@ -19,6 +22,88 @@
 
 static char *shared_memory, *group_memory;
 static void *const group_place = (void *)0x11000000;
+
+/* Beginnings of programs of root's, in a directory that nobody else may enter, and what is refused of them. */
+static const struct hidden {
+	const char *refused;
+	mode_t mode;
+	bool by_list, has_capability, has_group;
+} hidden[] = {
+	{ NULL, 0755, false, false, false },
+	{ "set-user-ID program", 04755, false, false, false },
+	{ "set-group-ID program", 02755, false, false, false },
+	{ "program with a capability", 0755, false, true, false },
+	{ "file that an access control list permits to write", 0664, true, false, false },
+	{ "file that a group may write", 0664, false, false, true },
+	{ "file that everybody may write", 0666, false, false, false },
+};
+#define HIDDEN	      (sizeof(hidden) / sizeof(*hidden))
+#define HIDDEN_AT(i)  ((char *)0x12000000 + (i)*0x10000)
+#define NOT_A_PROGRAM HIDDEN_AT(HIDDEN)
+
+/* The user may write it by a named entry, and the group of the file may not. */
+static bool give_list(int fd)
+{
+	const struct {
+		uint32_t version;
+		struct {
+			uint16_t tag, permissions;
+			uint32_t id;
+		} entries[5];
+	} list = { 2,
+		   { { 0x01, 6, UINT32_MAX },
+		     { 0x02, 6, h.group },
+		     { 0x04, 4, UINT32_MAX },
+		     { 0x10, 6, UINT32_MAX },
+		     { 0x20, 4, UINT32_MAX } } };
+
+	return !fsetxattr(fd, "system.posix_acl_access", &list, sizeof(list), 0);
+}
+
+static bool give_capability(int fd)
+{
+	const struct vfs_cap_data data = { VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+					   { { CAP_TO_MASK(CAP_NET_RAW), 0 } } };
+
+	return !fsetxattr(fd, "security.capability", &data, sizeof(data), 0);
+}
+
+/* Where a file system has no such attribute, everybody may write the file. */
+static bool give_rights(int fd, const struct hidden *of)
+{
+	if ((of->has_group && fchown(fd, 0, h.group)) || fchmod(fd, of->mode))
+		return false;
+	if ((!of->by_list || give_list(fd)) && (!of->has_capability || give_capability(fd)))
+		return true;
+	return errno == EOPNOTSUPP && !fchmod(fd, 0666);
+}
+
+static void map_hidden(const char *path, const struct hidden *of, char *at)
+{
+	int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+	    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+	if (fd < 0 || (of ? sendfile(fd, program, NULL, 4096) : write(fd, secret, 4096)) != 4096 ||
+	    (of && !give_rights(fd, of)) ||
+	    mmap(at, 4096, PROT_READ, MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0) != at)
+		exit(1);
+	close(fd);
+	close(program);
+}
+
+static void map_all_hidden(void)
+{
+	char path[4096];
+	unsigned i;
+
+	snprintf(path, sizeof(path), "%s-hidden", secret_program);
+	if (mkdir(path, 0700))
+		exit(1);
+	for (i = 0; i <= HIDDEN; i++) {
+		snprintf(path, sizeof(path), "%s-hidden/%u", secret_program, i);
+		map_hidden(path, i < HIDDEN ? &hidden[i] : NULL, HIDDEN_AT(i));
+	}
+}
 
 /* What anybody may write by its mode, and what a group may. */
 void share_memory(void)
@@ -35,6 +120,8 @@ void share_memory(void)
 			    MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
 	strcpy(shared_memory, "as before");
 	strcpy(group_memory, "as before");
+	if (!h.own)
+		map_all_hidden();
 }
 
 void look_at_memory(void)
@@ -65,8 +152,25 @@ static void write_to_mapping(pid_t target, const void *at)
 		perror("overreach");
 }
 
+static void ask_hidden(pid_t target)
+{
+	unsigned i;
+
+	if (ask_file(BROKER_MAPPED, target, HIDDEN_AT(0), 4096) >= 0)
+		printf("permitted a program that its path does not permit to read\n");
+	for (i = 1; i < HIDDEN; i++) {
+		if (ask_file(BROKER_MAPPED, target, HIDDEN_AT(i), 4096) >= 0)
+			printf("got a %s\n", hidden[i].refused);
+	}
+	if (ask_file(BROKER_MAPPED, target, NOT_A_PROGRAM, 4096) >= 0)
+		printf("got a file that is no program\n");
+}
+
 void write_to_memory(pid_t target, int target_end)
 {
+	/* The user's processes map what the user may open. */
+	if (!h.own)
+		ask_hidden(target);
 	write_to_mapping(target, secret);
 	write_to_mapping(target, group_place);
 	end(target, target_end);

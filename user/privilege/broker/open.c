@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "privilege/containers.h"
@@ -251,34 +252,61 @@ static bool recorder_has_group(gid_t group)
 	return false;
 }
 
+/* What cannot be found out counts as a yes. */
+static bool file_has(int fd, const char *attribute)
+{
+	return fgetxattr(fd, attribute, NULL, 0) >= 0 || (errno != ENODATA && errno != EOPNOTSUPP);
+}
+
 /*
  * The recorder can open what it has a descriptor of once more, for writing, if the mode of the file permits it: whatever
  * directories the file lies in, or in none. Memory that processes share and memfds, which anybody may write by their mode,
- * are memory of the process. What the recorder's own user may write, it may write in any case.
+ * are memory of the process. What the recorder's own user may write, it may write in any case. In the mode of a file with an
+ * access control list, the bits of the group are the most that any entry permits.
  */
-static bool recorder_could_write(const struct stat *st)
+static bool recorder_could_write(int fd, const struct stat *st)
 {
 	uid_t user = invoker_uid();
 
 	if (!user || st->st_uid == user)
 		return false;
-	return st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && recorder_has_group(st->st_gid));
+	return st->st_mode & S_IWOTH ||
+	       (st->st_mode & S_IWGRP &&
+		(recorder_has_group(st->st_gid) || file_has(fd, "system.posix_acl_access")));
+}
+
+/*
+ * The recorder opens what is refused with -EACCES itself, if its user may (capture/processes.c). A descriptor would let that
+ * user write to it, or execute with its rights a program that lies where the user may not go. Of others' files, only those
+ * that may have markers are needed: -ENOENT.
+ */
+static int mapping_refused(int fd, const struct stat *st)
+{
+	uid_t user = invoker_uid();
+	char magic[SELFMAG];
+
+	if (!user)
+		return 0;
+	if (st->st_uid != user &&
+	    (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0))
+		return -ENOENT;
+	return st->st_mode & (S_ISUID | S_ISGID) || file_has(fd, "security.capability") ||
+			       recorder_could_write(fd, st)
+		       ? -EACCES
+		       : 0;
 }
 
 static int open_mapping(int process, uint64_t start, uint64_t end)
 {
-	char name[64], magic[SELFMAG];
+	char name[64];
 	struct stat st;
 	int fd, error;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
 	fd = open_regular(process, name, 0, &st);
-	if (fd < 0 || !recorder_could_write(&st))
+	error = fd < 0 ? 0 : mapping_refused(fd, &st);
+	if (!error)
 		return fd;
-	/* Code that a program has generated has no markers: nobody needs it. */
-	error = pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG)
-			? -EACCES
-			: -ENOENT;
 	close(fd);
 	return error;
 }
@@ -308,7 +336,7 @@ static int open_jit_map(int process)
 	fd = open_regular(tmp, name, O_NOFOLLOW, &st);
 	close(tmp);
 	if (fd >= 0 &&
-	    (st.st_uid != owner.st_uid || st.st_nlink != 1 || recorder_could_write(&st))) {
+	    (st.st_uid != owner.st_uid || st.st_nlink != 1 || recorder_could_write(fd, &st))) {
 		close(fd);
 		fd = -EPERM;
 	}

@@ -23,8 +23,9 @@ const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace all processes */
 const volatile __u32 invoker = 0;	/* the user who records: tasks of other users are hidden */
 
-const volatile bool guarded = false;	 /* bpf/marks/guard.h */
-const volatile bool mark_stacks = false; /* call stacks of some marks are wanted */
+const volatile bool guarded = false;	      /* bpf/marks/guard.h */
+const volatile bool mark_stacks = false;      /* call stacks of some marks are wanted */
+const volatile bool switch_has_state = false; /* the tracepoint sched_switch gives it, since 5.18 */
 
 const volatile bool scheduled = false;
 const volatile struct schedule schedule = {};
@@ -177,6 +178,24 @@ struct {
 
 /* Reads or writes a variable exactly once while others change it. */
 #define ONCE(place) (*(volatile typeof(place) *)&(place))
+
+#define TASK_SLEEPS   0x1   /* the kernel's TASK_INTERRUPTIBLE */
+#define TASK_IS_WOKEN 0x200 /* the kernel's TASK_WAKING */
+
+/*
+ * The state in which a task leaves its CPU, from the context of sched_switch. Before 5.18 only the task has it, and
+ * another CPU may be waking the task already: which kind of sleep it was is then lost.
+ */
+static __always_inline __u32 state_at_switch(const unsigned long long *ctx,
+					     const struct task_struct *prev)
+{
+	__u32 state;
+
+	if (switch_has_state)
+		return (__u32)ctx[3];
+	state = ONCE(prev->__state);
+	return state == TASK_IS_WOKEN ? TASK_SLEEPS : state;
+}
 
 /* The number of context switches of a task. If it has not changed, the task has kept its CPU. */
 static __always_inline __u64 count_task_switches(const struct task_struct *task)

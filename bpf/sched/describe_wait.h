@@ -57,7 +57,8 @@ static __always_inline void describe_socket(struct record_wait *r, struct file *
 	r->protocol = BPF_CORE_READ(socket, type);
 	if (r->family == FAMILY_IPV4)
 		BPF_CORE_READ_INTO((__u32 *)r->file, sk, __sk_common.skc_daddr);
-	else if (r->family == FAMILY_IPV6)
+	/* A kernel may be built without IPv6. */
+	else if (r->family == FAMILY_IPV6 && bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
 		BPF_CORE_READ_INTO((struct in6_addr *)r->file, sk, __sk_common.skc_v6_daddr);
 	r->port = BPF_CORE_READ(sk, __sk_common.skc_dport);
 	r->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);

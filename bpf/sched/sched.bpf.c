@@ -166,9 +166,9 @@ static __always_inline void send_wait(struct task_struct *task, const struct tas
 }
 
 SEC("?watch/sched_switch")
-int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
-	     unsigned int prev_state)
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	__u32 prev_state = state_at_switch(ctx, prev);
 	__u64 comm[COMM_SIZE / 8], ts;
 	struct record_switch *r;
 	struct task_identity from, to;

@@ -161,9 +161,9 @@ static __always_inline void send_blocked_stack(struct task_struct *task, __u64 n
 }
 
 SEC("?watch/sched_switch")
-int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_struct *next,
-	     unsigned int prev_state)
+int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
+	__u32 prev_state = state_at_switch(ctx, prev);
 	__u64 now;
 
 	if (!recording)

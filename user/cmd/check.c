@@ -334,7 +334,7 @@ int cmd_check(int argc, char **argv)
 	check_deleted_files();
 	check_print("holding new libraries", loaded.can_hold,
 		    loaded.can_hold ? "no marks of libraries opened later are missed"
-				    : "kernel before 5.17: the first marks of libraries opened "
+				    : "kernel before 6.0: the first marks of libraries opened "
 				      "later may be missed");
 	check_buffered_mode();
 	check_optional_programs();

@@ -48,6 +48,13 @@ static void configure_counters(struct proftrace_bpf *skel, const struct broker_c
 		bpf_map__set_max_entries(skel->maps.counter_events, 1);
 }
 
+/* With its context the tracepoint then has five arguments; without types nobody knows. */
+static void configure_switches(struct proftrace_bpf *skel, const struct kernel_types *types)
+{
+	skel->rodata->switch_has_state =
+		types && kernel_types_arguments(types, "sched_switch") >= 5;
+}
+
 static void configure_sched(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	bpf_program__set_autoload(skel->progs.on_sched_switch, config->sched);
@@ -211,6 +218,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 		bpf_map__set_max_entries(skel->maps.steps, 1);
 	configure_buffers(skel, config);
 	configure_counters(skel, config);
+	configure_switches(skel, types);
 	configure_sched(skel, config);
 	configure_samples(skel, config);
 	configure_unwind(skel, config, loaded);

@@ -497,7 +497,7 @@ test: packages
 check: all man test-programs $(UNIT) $(FUZZ)
 	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS) $(foreach t,header sbom,tests/packages/test_$t.sh)
 
-# KERNELS: which of the guests in tests/kernels/run.sh; all without.
+# KERNELS: which of the guests in tests/kernels/run.sh; all without. KERNEL_IMAGE: what the one guest boots instead.
 test-kernels:
 	tools/packages.sh --kernels
 	+$(MAKE) --no-print-directory $(JOBS) all static $(TEST_PROGRAMS) $B/tests/tools/canon

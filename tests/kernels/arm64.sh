@@ -54,7 +54,7 @@ fi
 
 # The kernel's types: a header of 24 bytes, of which the first eight are always these, then what its
 # lengths at 12 and 20 say.
-image=$("$here/fetch.sh" arm64 6.12)
+image=$(KERNEL_IMAGE= "$here/fetch.sh" arm64 6.12)
 number() { # OFFSET
 	od -An -tu4 -j "$1" -N 4 "$image" | tr -d ' '
 }

@@ -5,8 +5,12 @@
 #
 # Downloads the newest stock cloud kernel of a series, unless that was done before, and prints the
 # path of its image: build/kernels/ARCH-SERIES/vmlinuz. `release` beside it says which one it is.
-# Where that cannot be done it prints why on standard error and fails.
+# Where that cannot be done it prints why on standard error and fails. KERNEL_IMAGE is taken instead, where it is set.
 set -eu
+if [ -n "${KERNEL_IMAGE:-}" ]; then
+	echo "$KERNEL_IMAGE"
+	exit 0
+fi
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 arch=$1 series=$2

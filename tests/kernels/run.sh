@@ -6,7 +6,8 @@
 # Stock Debian kernels are downloaded (fetch.sh), packed together with proftrace and its tests into
 # guests (root.sh) and booted in an emulator (boot.sh), two at a time. Nothing needs root, and nothing
 # of the machine is changed. What is downloaded and built stays in build/kernels. A kernel that cannot
-# be downloaded is skipped, and it says why. NAMEs choose among the guests below.
+# be downloaded is skipped, and it says why. NAMEs choose among the guests below. With KERNEL_IMAGE the guest
+# NAME boots that kernel instead of its own: one that nobody packages.
 #
 # Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has 1200
 # seconds. What is the same everywhere is not tested again here, but what depends on the kernel: that
@@ -60,6 +61,10 @@ if [ "${1:-}" = --guest ]; then
 fi
 
 names=$*
+if [ -n "${KERNEL_IMAGE:-}" ] && ! { [ $# -eq 1 ] && [ -r "$KERNEL_IMAGE" ]; }; then
+	echo "KERNEL_IMAGE=$KERNEL_IMAGE: a file that can be read, and KERNELS names the one guest that boots it" >&2
+	exit 2
+fi
 mkdir -p "$work"
 rm -f "$work"/*.tap "$work"/*.why "$work"/*.had
 guests=$(echo "$guests" | while read -r name rest; do
@@ -69,7 +74,7 @@ for arch in amd64 arm64; do
 	echo "$guests" | grep -q " $arch " || continue
 	# The lists are only needed for what is not there yet.
 	for series in $(echo "$guests" | awk -v arch=$arch '$2 == arch { print $3 }'); do
-		[ -s "$work/$arch-$series/vmlinuz" ] || {
+		[ -s "${KERNEL_IMAGE:-$work/$arch-$series/vmlinuz}" ] || {
 			"$here/apt.sh" $arch update
 			break
 		}
@@ -80,7 +85,11 @@ echo "$guests" | xargs -P 2 -L 1 "$here/run.sh" --guest
 
 passed=0 failed=0 skipped=0
 for name in $(echo "$guests" | awk '{ print $1 }'); do
-	echo "# $name$(sed 's/^/: /' "$work"/*"-${name%%-*}/release" 2>/dev/null | head -1)"
+	if [ -n "${KERNEL_IMAGE:-}" ]; then
+		echo "# $name: $KERNEL_IMAGE"
+	else
+		echo "# $name$(sed 's/^/: /' "$work"/*"-${name%%-*}/release" 2>/dev/null | head -1)"
+	fi
 	cat "$work/$name.tap"
 	s=$(grep -cE '^(not )?ok .*# SKIP' "$work/$name.tap")
 	f=$(grep -E '^not ok ' "$work/$name.tap" | grep -vc '# SKIP')

@@ -47,7 +47,7 @@ CSTD := -std=gnu11
 # stos` and `rep movs`, which start so slowly that it was a fifth of the recorder's time per event.
 TUNE := $(foreach s,memset memcpy,-m$s-strategy=vector_loop:512:noalign$(COMMA)libcall:-1:noalign)
 TUNE := $(shell $(CC) $(TUNE) -x c -c /dev/null -o /dev/null 2>/dev/null && echo "$(TUNE)")
-LIBS := -lbpf -ldw -lelf -liberty -lz -ldeflate -llzma -lprotobuf-c -lyajl -lpfm -lncursesw -lseccomp -lm -lpthread
+LIBS := -lbpf -ldw -lelf -liberty -lz -ldeflate -llzma -lprotobuf-c -lyajl -lncursesw -lseccomp -lm -lpthread
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
@@ -184,7 +184,7 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
 # One file that runs anywhere: no library of the machine is used.
-STATIC_LIBS := $(LIBS:-lyajl=-lyajl_s) -lbz2 -ltinfo
+STATIC_LIBS := $(LIBS:-lyajl=-lyajl_s) -lpfm -lbz2 -ltinfo
 STATIC_WRAPS := $(foreach f,dlopen dlsym dlerror setlocale getpwuid getpwnam initgroups,-Wl,--wrap=$f)
 
 static: $B/static/proftrace

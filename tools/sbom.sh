@@ -36,10 +36,10 @@ components() {
 	echo "liblzma|$(found liblzma)|NOASSERTION|$link"
 	echo "protobuf-c|$(found libprotobuf-c)|BSD-2-Clause|$link"
 	echo "yajl|$(found yajl)|ISC|$link"
-	echo "libpfm4|$(installed libpfm4-dev)|MIT|$link"
 	echo "ncurses|$(found ncursesw)|X11-distribute-modifications-variant|$link"
 	echo "libseccomp|$(found libseccomp)|LGPL-2.1-only|$link"
-	# These are loaded when they are needed, which a static program cannot do.
+	# It is loaded when it is needed, but linked with a static program, which loads none of the others.
+	echo "libpfm4|$(installed libpfm4-dev)|MIT|$([ $link = STATIC_LINK ] && echo $link || echo RUNTIME_DEPENDENCY_OF)"
 	[ $link = STATIC_LINK ] || {
 		echo "libmicrohttpd|$(found libmicrohttpd)|LGPL-2.1-or-later|OPTIONAL_DEPENDENCY_OF"
 		echo "libcurl|$(found libcurl)|curl|OPTIONAL_DEPENDENCY_OF"

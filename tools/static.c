@@ -14,6 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "counters/libpfm.h"
+
 void *__wrap_dlopen(const char *file, int mode);
 void *__wrap_dlsym(void *library, const char *name);
 char *__wrap_dlerror(void);
@@ -22,6 +24,10 @@ char *__real_setlocale(int category, const char *locale);
 struct passwd *__wrap_getpwuid(uid_t uid);
 struct passwd *__wrap_getpwnam(const char *name);
 int __wrap_initgroups(const char *user, gid_t gid);
+
+/* What counters/libpfm.c loads otherwise. */
+#define PFM_ADDRESS(name) pfm_##name,
+const struct libpfm static_libpfm = { PFM_FUNCTIONS(PFM_ADDRESS) };
 
 /* For cmd/version.c. */
 extern const char static_program[];

@@ -41,15 +41,16 @@ int cmd_version(void)
 		      _ELFUTILS_VERSION, zlibVersion());
 	print_visible(stdout, "libdeflate %s, protobuf-c %s, ", LIBDEFLATE_VERSION_STRING,
 		      protobuf_c_version());
-	print_visible(stdout, "yajl %d.%d.%d, liblzma %s, libpfm %d, ", YAJL_MAJOR, YAJL_MINOR,
-		      YAJL_MICRO, lzma_version_string(), PFM_MAJ_VERSION(LIBPFM_VERSION));
-	print_visible(stdout, "libseccomp %d.%d.%d, ncurses %s\n", SCMP_VER_MAJOR, SCMP_VER_MINOR,
+	print_visible(stdout, "yajl %d.%d.%d, liblzma %s, ", YAJL_MAJOR, YAJL_MINOR, YAJL_MICRO,
+		      lzma_version_string());
+	print_visible(stdout, "libseccomp %d.%d.%d, ncurses %s", SCMP_VER_MAJOR, SCMP_VER_MINOR,
 		      SCMP_VER_MICRO, NCURSES_VERSION);
+	print_visible(stdout, static_program ? ", " : "\nloaded when needed: ");
+	print_visible(stdout, "libpfm %d", PFM_MAJ_VERSION(LIBPFM_VERSION));
 	if (!static_program)
-		print_visible(
-			stdout,
-			"loaded when needed: libmicrohttpd %x.%x.%x, libcurl %s, libdebuginfod\n",
-			MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff, MHD_VERSION >> 8 & 0xff,
-			LIBCURL_VERSION);
+		print_visible(stdout, ", libmicrohttpd %x.%x.%x, libcurl %s, libdebuginfod",
+			      MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff, MHD_VERSION >> 8 & 0xff,
+			      LIBCURL_VERSION);
+	putchar('\n');
 	return STATUS_DONE;
 }

@@ -48,6 +48,7 @@ __u32 counter_off_in; /* a process that may not read the processor's counter (bp
 __u64 buffers_left_ns; /* when all domains began to leave buffered mode (HOLD_COUNTER); 0: they have not */
 /* the state of at least one thread is in its task's storage (bpf/threads.h) */
 __u32 threads_stored;
+__u32 syscalls_stored; /* how many threads are in a call whose begin is in the task's storage, or were killed in it */
 /* Aligned to keep the counters out of the cache lines above, which are read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
 struct guard_count guard_counts[GUARD_CPUS][GUARD_DOMAINS];

@@ -13,6 +13,7 @@
 #include "bpf/table/table_rows.h"
 #include "bpf/marks/steps.h"
 #include "bpf/processes/target_match.h"
+#include "bpf/sched/syscall_slots.h"
 #include "bpf/threads.h"
 #include "bpf/stacks/unwind_walk.h"
 
@@ -276,6 +277,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	 */
 	if (!flags)
 		thread_state_end(task, pid_tgid);
+	syscall_slot_executed(task, (__u64)tgid << 32 | (__u32)old_pid);
 	/* They were in the memory that is replaced, also if the thread has not marked since. */
 	if (batching)
 		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
@@ -459,6 +461,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	/* Also for threads that are not traced: a slot must not stay with an exited thread. */
 	thread_state_end(task, pid_tgid);
+	syscall_slot_end(pid_tgid);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * System calls as slices. Loaded only with --syscalls. Each call is one record, which is sent when the
- * call ends; its begin waits in the storage of the task.
+ * call ends.
  *
  * While a tracepoint of system calls is in use, the kernel takes the slow path into every system call
  * of every process. Of the programs, those that are not recorded run a few instructions.
@@ -10,35 +10,51 @@
 #include "bpf/control.h"
 #include "bpf/sched/describe_wait.h"
 #include "bpf/sched/sched_records.h"
+#include "bpf/sched/syscall_slots.h"
 #include "bpf/state.h"
 
-struct syscall_begun {
-	__u64 ts; /* 0: in no call */
-	__s32 call;
-	__s32 fd;
-};
+/* NULL: the calls of the thread are not recorded, or there is no memory, which is accounted for. */
+static __noinline struct syscall_begun *syscall_find_begun(struct task_struct *task)
+{
+	struct syscall_slot *slot = syscall_slot_at(pid_tgid_of(task));
+	__u32 now = *(volatile __u32 *)&generation, removals = count_traced_removals();
+	struct syscall_begun *begun;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct syscall_begun);
-} syscalls_begun SEC(".maps");
+	/* These are read first, so that a later change is seen the next time. */
+	barrier();
+	if (!is_sampled(task->tgid))
+		return NULL;
+	if (slot && syscall_slot_claim(slot, task)) {
+		slot->generation = now;
+		slot->removals = removals;
+		return &slot->begun;
+	}
+	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!begun)
+		account_add(ACCOUNT_SYSCALLS_LOST);
+	else if (!begun->ts)
+		__sync_fetch_and_add(&syscalls_stored, 1);
+	return begun;
+}
 
 SEC("?watch/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long call)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct syscall_begun *begun;
+	struct syscall_slot *slot;
 	__u64 first, second;
 
-	if (!recording || !is_sampled(task->tgid) || is_compat_call(task))
+	if (!recording || is_compat_call(task))
 		return 0;
-	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!begun) {
-		account_add(ACCOUNT_SYSCALLS_LOST);
+	slot = syscall_slot_at(pid_tgid_of(task));
+	if (slot && syscall_slot_is_of(slot, task) && slot->generation == generation &&
+	    slot->removals == count_traced_removals())
+		begun = &slot->begun;
+	else
+		begun = syscall_find_begun(task);
+	if (!begun)
 		return 0;
-	}
 	begun->call = (__s32)call;
 	begun->fd = -1;
 	if (call >= 0 && call < WAIT_CALLS && wait_calls[call & (WAIT_CALLS - 1)] & WAIT_OF_FILE) {
@@ -55,16 +71,29 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct syscall_begun *begun;
 	struct record_syscall *r;
+	struct syscall_slot *slot;
+	bool wanted;
 	__u64 ts;
 
 	if (!recording)
 		return 0;
-	/* Of a thread that is not recorded, this is faster than to look for its process. */
-	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, 0);
-	if (!begun || !begun->ts)
-		return 0;
-	/* An execution whose end is not recorded: the results of the new program's calls may not be the user's to see. */
-	if (!traced_flags(task->tgid)) {
+	slot = syscall_slot_at(pid_tgid_of(task));
+	if (slot && syscall_slot_is_of(slot, task)) {
+		begun = &slot->begun;
+		if (!begun->ts)
+			return 0;
+		wanted = slot->removals == count_traced_removals() || traced_flags(task->tgid);
+	} else {
+		if (!syscalls_stored)
+			return 0;
+		begun = bpf_task_storage_get(&syscalls_begun, task, NULL, 0);
+		if (!begun || !begun->ts)
+			return 0;
+		__sync_fetch_and_sub(&syscalls_stored, 1);
+		/* Of an execution, the results of the new program's calls may not be the user's to see. */
+		wanted = traced_flags(task->tgid);
+	}
+	if (!wanted) {
 		begun->ts = 0;
 		return 0;
 	}

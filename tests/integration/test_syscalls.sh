@@ -35,6 +35,15 @@ for mode in exact batch; do
 	equal "$mode: as many as are counted" "$(awk '{ n += $2 } END { print n }' json.rows)" "$(field s syscalls)"
 done
 
+# The begin of a call is kept by the number of its thread, which an execution may change. That of the command itself is
+# not recorded.
+timeout 60 "$proftrace" -q --syscalls -e none -o x --summary-json s -- "$programs/syscalls" shared
+equal "threads with one place: exit status" $? 0
+grep -oE '"name":"(getppid|execve)"' x.json | sort | uniq -c | awk '{ print $1, $2 }' >counts
+equal "threads with one place, and an execution by another thread: the calls" "$(tr '\n' ' ' <counts)" \
+	'1 "name":"execve" 20 "name":"getppid" '
+equal "threads with one place: no system call is lost" "$(field s syscalls_lost)" 0
+
 # With the reasons of waits: the call in which a thread was blocked is a slice, and says so.
 timeout 60 "$proftrace" -q --syscalls --wait-reasons -e none -o w --summary-json s -- "$programs/reasons" 1 >said
 equal "with --wait-reasons: exit status" $? 0

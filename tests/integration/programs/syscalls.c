@@ -4,6 +4,9 @@
  * is not open; on two threads. Prints `calls <n>`, of each kind; `bytes <n>`, written; `file <n>`, the
  * descriptor; `marks <n>`.
  *
+ * syscalls shared: 5 getppid() on each of two threads that live at the same time, whose numbers differ by a multiple of
+ * 4096; then 5 on another thread, which executes the program; then 5 in that. No marks.
+ *
  * syscalls cost: prints `ns <n>`, of a getppid(), the least of 20 times 20,000; without marks.
  */
 #define _GNU_SOURCE
@@ -60,9 +63,56 @@ static int measure(void)
 	return 0;
 }
 
+static void five(void)
+{
+	int i;
+
+	for (i = 0; i < 5; i++)
+		syscall(SYS_getppid);
+}
+
+static pid_t first;
+static int found;
+
+static void *call_if_shared(void *unused)
+{
+	if ((syscall(SYS_gettid) - first) % 4096)
+		return unused;
+	five();
+	found = 1;
+	return unused;
+}
+
+static void *execute(void *unused)
+{
+	five();
+	execl("/proc/self/exe", "syscalls", "five", NULL);
+	return unused;
+}
+
+static int share(void)
+{
+	pthread_t thread;
+
+	first = (pid_t)syscall(SYS_gettid);
+	five();
+	while (!found)
+		if (pthread_create(&thread, NULL, call_if_shared, NULL) ||
+		    pthread_join(thread, NULL))
+			return 1;
+	return pthread_create(&thread, NULL, execute, NULL) || pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t thread;
+
+	if (argc > 1 && !strcmp(argv[1], "shared"))
+		return share();
+	if (argc > 1 && !strcmp(argv[1], "five")) {
+		five();
+		return 0;
+	}
 
 	if (argc > 1 && !strcmp(argv[1], "cost"))
 		return measure();

@@ -55,6 +55,7 @@ struct follow {
 	uint64_t missed;
 	uint64_t checked_ns;
 	pid_t next_checked;
+	uint32_t removals; /* of processes from the map */
 	pthread_t thread;
 	bool running;
 };
@@ -74,11 +75,13 @@ static bool is_recorded(const struct follow *w, pid_t pid)
 	return !bpf_map_lookup_elem(w->programs->traced_fd, &key, &flags) && flags;
 }
 
-static void stop_tracing(const struct follow *w, pid_t pid)
+static void stop_tracing(struct follow *w, pid_t pid)
 {
-	uint32_t key = (uint32_t)pid;
+	uint32_t key = (uint32_t)pid, first = 0;
 
 	bpf_map_delete_elem(w->programs->traced_fd, &key);
+	w->removals++;
+	bpf_map_update_elem(w->programs->traced_removals_fd, &first, &w->removals, BPF_ANY);
 }
 
 /* The directory in /proc belongs to the effective user of the process. */

@@ -64,6 +64,9 @@ static void configure_sched(struct proftrace_bpf *skel, const struct broker_conf
 	skel->rodata->wait_reasons = config->wait_reasons;
 	bpf_program__set_autoload(skel->progs.on_sys_enter, config->syscalls);
 	bpf_program__set_autoload(skel->progs.on_sys_exit, config->syscalls);
+	skel->rodata->syscalls_followed = config->syscalls;
+	if (!config->syscalls)
+		bpf_map__set_max_entries(skel->maps.syscall_slots, 1);
 	if (config->wait_reasons || config->syscalls)
 		wait_calls_fill((uint8_t *)skel->rodata->wait_calls);
 	if (!config->sched)

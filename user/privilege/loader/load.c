@@ -200,6 +200,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	if (error)
 		return error;
 	programs->traced_fd = copy_fd(bpf_map__fd(skel->maps.traced), &error);
+	programs->traced_removals_fd = copy_fd(bpf_map__fd(skel->maps.traced_removals), &error);
 	programs->containers_fd = copy_fd(bpf_map__fd(skel->maps.target_containers), &error);
 	programs->events_fd = copy_fd(bpf_map__fd(skel->maps.counter_events), &error);
 	programs->program_fds[BROKER_MARKS] = copy_fd(bpf_program__fd(marks), &error);

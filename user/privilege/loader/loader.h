@@ -24,9 +24,10 @@ enum {
 
 /* The programs that are loaded, and what the broker needs of them. */
 struct loaded_programs {
-	int traced_fd;	   /* the map of traced processes */
-	int containers_fd; /* target_containers of bpf/target_match.h */
-	int events_fd;	   /* the map of counters: its events go when this is closed */
+	int traced_fd;		/* the map of traced processes */
+	int traced_removals_fd; /* of bpf/sched/syscall_slots.h */
+	int containers_fd;	/* target_containers of bpf/target_match.h */
+	int events_fd;		/* the map of counters: its events go when this is closed */
 	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */
 	int follows_fd, follow_missed_fd;
 	int empty_fd; /* a program that does nothing, with uprobe_multi */

@@ -33,6 +33,7 @@ equal "each library that is loaded is named" "$(readelf -d "$proftrace" | sed -n
 # As they are named in the program: "libcurl.so.4".
 loaded=$(grep -rhoE '"lib[a-z-]+\.so\.[0-9]+"' "$root/user" | sed -E 's/"(.*)\.so.*/\1/; s/libcurl-gnutls/libcurl/' | sort -u)
 equal "each library that is loaded when it is needed is named" "$(echo "$loaded" | sed 's/^libpfm$/libpfm4/' | grep -vxF "$(sed -n '2s/ /\n/gp' "$tmp/said")")" ""
+equal "--version: those that are loaded when they are needed" "$("$proftrace" --version | sed -n 's/^loaded when needed: //p' | wc -w)" 7
 # The C library and that of terminals are not: they are everywhere, and a part of ncurses.
 equal "--version names all of them, too" "$({ readelf -d "$proftrace" | sed -n 's/.*NEEDED.*\[\(.*\)\.so.*/\1/p' | sed -E \
 	's/lib(dw|elf)$/elfutils/; s/libz$/zlib/; s/libprotobuf-c/protobuf-c/; s/libyajl/yajl/; s/libncursesw/ncurses/

@@ -45,12 +45,14 @@ int cmd_version(void)
 		      lzma_version_string());
 	print_visible(stdout, "libseccomp %d.%d.%d, ncurses %s", SCMP_VER_MAJOR, SCMP_VER_MINOR,
 		      SCMP_VER_MICRO, NCURSES_VERSION);
-	print_visible(stdout, static_program ? ", " : "\nloaded when needed: ");
-	print_visible(stdout, "libpfm %d", PFM_MAJ_VERSION(LIBPFM_VERSION));
-	if (!static_program)
-		print_visible(stdout, ", libmicrohttpd %x.%x.%x, libcurl %s, libdebuginfod",
-			      MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff, MHD_VERSION >> 8 & 0xff,
-			      LIBCURL_VERSION);
-	putchar('\n');
+	if (static_program) {
+		print_visible(stdout, ", libpfm %d\n", PFM_MAJ_VERSION(LIBPFM_VERSION));
+		return STATUS_DONE;
+	}
+	puts("");
+	print_visible(stdout, "loaded when needed: libpfm %d, libmicrohttpd %x.%x.%x, ",
+		      PFM_MAJ_VERSION(LIBPFM_VERSION), MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff,
+		      MHD_VERSION >> 8 & 0xff);
+	print_visible(stdout, "libcurl %s, libdebuginfod\n", LIBCURL_VERSION);
 	return STATUS_DONE;
 }

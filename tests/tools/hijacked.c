@@ -17,6 +17,8 @@
  *			it has a capability that its user has not
  *	large		a packet that is larger than any
  *	descriptors	a packet with more descriptors than any may have
+ *	lingers		the last descriptor of a TCP socket whose data nobody reads, so that closing it takes half a minute; then
+ *			the recorder ends
  *	orphan		the socket is another process's, after the recorder has ended
  *
  * Prints `broker PID`, `sent N`, `found N` processes, `adopted 1` for a process that was handed over, `granted PROGRAM OFFSET` for each place that the broker attached to, `got TEXT` for what
@@ -26,6 +28,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +37,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +50,7 @@
 #include "tracee/markers.h"
 
 #define MOST_FOREIGN 16
+#define LINGERS_S    20
 #define RANDOM	     300 /* packets of random bytes, and requests with a random byte */
 
 static struct {
@@ -500,6 +505,53 @@ static void ask_waited(void)
 	ask_about(pid);
 }
 
+/* --- what takes long to close --------------------------------------------------------------------------- */
+
+/* Of a connection whose other end reads nothing. */
+static int full_socket(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const struct linger linger = { 1, LINGERS_S };
+	socklen_t size = sizeof(address);
+	static char data[1 << 16];
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &size) ||
+	    connect(fd, (struct sockaddr *)&address, size) ||
+	    setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)))
+		exit(2);
+	while (send(fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	return fd;
+}
+
+/* The broker's descriptor is the last one. */
+static void send_lingering(void)
+{
+	const struct broker_target target = { h.target, 0 };
+	const struct request r = { .kind = REQUEST_IDENTIFY, .pid = h.target };
+	struct pollfd broker = { (int)syscall(SYS_pidfd_open, broker_pid(h.broker), 0), POLLIN, 0 };
+	int fd = full_socket(), status = -1;
+	unsigned link;
+
+	if (broker_trace(h.broker, &target, TRACED_MARKS, NULL) ||
+	    broker_attach(h.broker, BROKER_MARKS, h.target, h.elf_fd, h.sites, 1, &link, NULL))
+		got("nothing to detach for process", h.target);
+	kill(broker_pid(h.broker), SIGSTOP);
+	if (message_send(h.socket, &r, sizeof(r), NULL, 0, &fd, 1))
+		exit(1);
+	close(fd);
+	kill(broker_pid(h.broker), SIGCONT);
+	h.sent++;
+	shutdown(h.socket, SHUT_RDWR);
+	if (!poll(&broker, 1, LINGERS_S * 1000 / 2))
+		got("a broker that waits for a socket", fd);
+	if (waitpid(broker_pid(h.broker), &status, 0) > 0)
+		printf("ended %d\n", status);
+}
+
 /* --- start and end -------------------------------------------------------------------------------------- */
 
 static void find_markers(const char *path)
@@ -660,6 +712,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "waits")) {
 		ask_waited();
 		be_honest();
+	} else if (!strcmp(kind, "lingers")) {
+		send_lingering();
 	} else if (!strcmp(kind, "orphan")) {
 		be_orphan();
 	} else {

@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -37,6 +40,8 @@ struct packet {
 /* The broker's own, and those of one request. */
 struct server {
 	int socket;
+	int recorder;	      /* pidfd */
+	pthread_mutex_t busy; /* held while a request is served, and by who ends the broker */
 	const struct broker_config *config;
 	struct requested requested;
 	struct loaded_programs programs;
@@ -384,6 +389,7 @@ static int serve_one(struct server *s)
 			close(fd);
 		return -EPIPE;
 	}
+	pthread_mutex_lock(&s->busy);
 	if (size < sizeof(*r) || (r->kind <= REQUEST_OPEN && size != sizeof(*r))) {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	} else if (r->kind == REQUEST_IDENTIFY) {
@@ -410,6 +416,7 @@ static int serve_one(struct server *s)
 	} else {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	}
+	pthread_mutex_unlock(&s->busy);
 	if (fd >= 0)
 		close(fd);
 	error = message_send(s->socket, &reply, sizeof(reply), answer, answer_size, &opened,
@@ -460,12 +467,37 @@ static void ignore_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+_Noreturn static void server_end(struct server *s)
+{
+	pthread_mutex_lock(&s->busy);
+	follow_stop(s->follow);
+	/* At its end the kernel would close them one after the other. */
+	links_close_all(s->links);
+	closers_end(s->links->closers);
+	_exit(0);
+}
+
+/*
+ * Ends the broker when the recorder has ended. What the recorder has sent may hold the thread that serves requests: to close
+ * the last descriptor of a TCP socket with SO_LINGER takes as long as the recorder wants.
+ */
+static void *server_watch(void *context)
+{
+	struct server *s = context;
+	struct pollfd polled[] = { { .fd = s->socket }, { .fd = s->recorder, .events = POLLIN } };
+
+	while (poll(polled, 2, -1) < 0)
+		;
+	server_end(s);
+}
+
 /* All that takes more privileges than requests, and the threads, which get what is left. */
 static int server_prepare(struct server *s, struct reply *reply, int *fds, unsigned *n_fds)
 {
 	const struct broker_config *config = s->config;
 	struct failure *f = &reply->failure;
 	bool each = broker_links_each(config);
+	pthread_t watching;
 	int error;
 
 	/* Before there is anything that these processes should not have. */
@@ -473,6 +505,9 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	/* A recorder that reads no answers must not keep the broker from ending. */
 	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
 		   sizeof(struct timeval));
+	/* Confined, it cannot be had any more. */
+	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	pthread_mutex_init(&s->busy, NULL);
 	if (config->functions)
 		s->programs.provers = provers_new(config->prove);
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
@@ -492,6 +527,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	error = error ?: requested_init(&s->requested, config, s->watch);
 	if (!error && each)
 		error = follow_start(s->follow, s->socket);
+	error = error ?: -pthread_create(&watching, NULL, server_watch, s);
 	return error && !f->what[0] ? failure_set(f, error, "cannot start the broker", "", NULL)
 				    : error;
 }
@@ -524,9 +560,5 @@ void broker_serve(int socket, const struct broker_config *config)
 	do {
 		container_watch_wait(s->watch, socket);
 	} while (!serve_one(s));
-	follow_stop(s->follow);
-	/* At its end the kernel would close them one after the other. */
-	links_close_all(s->links);
-	closers_end(s->links->closers);
-	_exit(0);
+	server_end(s);
 }

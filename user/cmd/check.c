@@ -321,7 +321,7 @@ int cmd_check(int argc, char **argv)
 	check_settings();
 	/* Only a user who may load BPF programs can find out whether the kernel has uprobe_multi. */
 	check_privileges(!privilege_held(CAP_BPF) || !privilege_held(CAP_PERFMON) ||
-			 kernel_has_uprobe_multi());
+			 privileges_in_namespace() || kernel_has_uprobe_multi());
 	can = check_recording(&loaded);
 	if (!can)
 		return STATUS_FAILED;

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -115,6 +116,24 @@ const char *privileges_ignored(void)
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
 		return "its caller has set no_new_privs";
 	return "they have no effect (is its file system mounted nosuid?)";
+}
+
+/* Of all namespaces, only the first one's capabilities count here. Its number is always this (PROC_USER_INIT_INO). */
+bool privileges_in_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/user", &st) && st.st_ino != 0xeffffffd;
+}
+
+bool privileges_of_namespace(struct failure *f)
+{
+	if (!privileges_in_namespace())
+		return false;
+	failure_set(f, -EPERM, "not permitted to load BPF programs", "",
+		    "capabilities of a user namespace do not permit it");
+	failure_hint(f, "run proftrace outside of the user namespace (the container without root)");
+	return true;
 }
 
 void privileges_hint(bool uprobe_multi, struct failure *f)

@@ -32,6 +32,11 @@ int privileges_use_priority(bool real_time);
 /* Why the capabilities of the program file have no effect, or NULL. */
 const char *privileges_ignored(void);
 
+/* Whether its capabilities are those of a user namespace, which do not permit to load BPF programs. */
+bool privileges_in_namespace(void);
+/* If so, sets the failure and returns true. */
+bool privileges_of_namespace(struct failure *f);
+
 /* Adds the hint how to get missing ones. */
 void privileges_hint(bool uprobe_multi, struct failure *f);
 

@@ -330,7 +330,7 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 				   "the file was written to meanwhile");
 	if (error)
 		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
-	if (error == -EPERM || error == -EACCES)
+	if (!programs->uprobe_multi && (error == -EPERM || error == -EACCES))
 		failure_hint(f, "kernels before 6.6 require root (CAP_SYS_ADMIN) for uprobes; see "
 				"`proftrace check`");
 	return error;

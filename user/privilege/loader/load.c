@@ -437,6 +437,8 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	programs->uprobe_multi = kernel_has_uprobe_multi();
 	if (!programs->uprobe_multi && privilege_held(CAP_BPF) && privilege_held(CAP_PERFMON) &&
 	    !privilege_held(CAP_SYS_ADMIN)) {
+		if (privileges_of_namespace(f))
+			return -EPERM;
 		failure_set(f, -EPERM, "not permitted to attach uprobes", "",
 			    "kernels before 6.6 require CAP_SYS_ADMIN for them");
 		privileges_hint(false, f);

@@ -132,6 +132,8 @@ int load_log_refuse(struct failure *f, int error)
 		return error;
 	}
 	if (error == -EPERM || error == -EACCES) {
+		if (!missing[0] && privileges_of_namespace(f))
+			return error;
 		snprintf(reason, sizeof(reason), "without %s", missing);
 		failure_set(f, error, "not permitted to load BPF programs", "",
 			    missing[0] ? reason : NULL);

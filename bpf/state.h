@@ -58,6 +58,8 @@ struct batch_found batches_found[BATCHES_FOUND];
 __u64 stack_unwanted[STACK_UNWANTED];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
+__u64 held_threads
+	[HOLD_SLOTS]; /* pid_tgid of each, at its thread's number: one of two in the same place is missing */
 __u64 known_files[KNOWN_FILES]; /* bpf/processes/new_libraries.h */
 
 /*

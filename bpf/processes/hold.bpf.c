@@ -92,9 +92,18 @@ static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, str
 	return r;
 }
 
+/* While it is held, the thread takes CPU time that is not the program's, and that is not sampled (stacks.bpf.c). */
+static __always_inline void set_held(bool held)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	held_threads[pid_tgid & (HOLD_SLOTS - 1)] = held ? pid_tgid : 0;
+}
+
 static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
 {
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	set_held(true);
 	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
 		/*
 		 * One loop ends too soon on a fast machine. bpf_loop() returns a smaller number
@@ -105,6 +114,7 @@ static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
 		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS)
 			bpf_loop(HOLD_STEPS, hold_step, w, 0);
 	}
+	set_held(false);
 	if (recording && !hold_is_released(w))
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }

@@ -58,6 +58,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	/* An exiting thread has no memory and therefore no stack. */
 	if (!recording || task->flags & TASK_IS_EXITING || !is_sampled(tgid))
 		return 0;
+	if (held_threads[task->pid & (HOLD_SLOTS - 1)] == pid_tgid_of(task))
+		return 0;
 	work = bpf_map_lookup_elem(&sampled_stacks, &zero);
 	if (!work)
 		return 0;

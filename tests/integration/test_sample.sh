@@ -174,6 +174,39 @@ check "--offcpu: as slices of that length" awk -F, '
 check_agree "--offcpu" blocked
 check_json "--offcpu" blocked
 
+# While proftrace attaches, a thread is held, and spins. Those are no samples of the functions in which it is held.
+echo 'int other;' | cc -shared -x c - -o libother.so
+for i in $(seq 40); do
+	mkdir other$i && cp libother.so other$i
+done
+cat >held.c <<'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+	volatile long sum = 0;
+	char name[64];
+
+	for (int i = 1; i <= 40; i++) {
+		snprintf(name, sizeof(name), "./other%d/libother.so", i);
+		if (!dlopen(name, RTLD_NOW))
+			return 1;
+	}
+	for (long i = 0; i < 10000000; i++)
+		sum += i;
+	return 0;
+}
+END
+cc -O1 held.c -o held -ldl
+"$proftrace" -q --sample 4999 -e none --summary-json held.sum -o held.pftrace -- ./held
+equal "held threads: exit status" $? 0
+"$stacks" held.pftrace >held.stacks
+check "held threads: there are some" [ "$(field held.sum threads_held)" -gt 20 ]
+check "held threads: they are not sampled" awk -v holds="$(field held.sum threads_held)" '
+	/;main$/ { own++ }
+	/(dl_main|dl_open_worker_begin|_dl_debug_state)$/ { held++ }
+	END { print own + 0, held + 0; exit !(own && held < holds / 2) }' held.stacks
+
 for wrong in 0 -1 x 100000000 '1e3' ''; do
 	"$proftrace" --sample "$wrong" -- true 2>/dev/null
 	equal "--sample '$wrong' is refused" $? 2

@@ -12,7 +12,7 @@
  *	finds		processes that match, of which TARGET is one and FOREIGN are none: with -n bystander, or, without
  *			root, with -n '*'; then all of `requests` about the FOREIGN processes
  *	adopts		the FOREIGN processes, as if another recorder handed them over: by sockets that it did not make, by one
- *			whose maker hands over another process, and by one whose maker has closed its end
+ *			whose maker hands over another process or its broker, and by one whose maker has closed its end
  *	waits		the last of the FOREIGN processes, when it has executed a program that is waited for (--wait, without root):
  *			it has a capability that its user has not
  *	large		a packet that is larger than any
@@ -35,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -410,8 +411,8 @@ static int adopt(pid_t pid, int socket)
 	return ask(&r, NULL, 0, socket);
 }
 
-/* Another recorder, with a child that it may hand over. Its end of the pair is closed when `*ret_stop` is closed. */
-static int start_other_recorder(pid_t *ret_maker, pid_t *ret_child, int *ret_stop)
+/* Another recorder, with a child that it may hand over, unless that is its broker. Its end of the pair is closed when `*ret_stop` is closed. */
+static int start_other_recorder(const char *name, pid_t *ret_maker, pid_t *ret_child, int *ret_stop)
 {
 	int meet[2], stop[2], pair[2], socket = -1;
 	char byte = 0;
@@ -420,7 +421,10 @@ static int start_other_recorder(pid_t *ret_maker, pid_t *ret_child, int *ret_sto
 		exit(2);
 	*ret_maker = fork();
 	if (!*ret_maker) {
-		pid_t child = fork();
+		pid_t child;
+
+		prctl(PR_SET_NAME, name);
+		child = fork();
 
 		close(stop[1]);
 		if (!child) {
@@ -447,7 +451,7 @@ static int start_other_recorder(pid_t *ret_maker, pid_t *ret_child, int *ret_sto
 static void ask_adopts(void)
 {
 	pid_t maker, child, of[MOST_FOREIGN + 2];
-	int pair[2], stop, socket = start_other_recorder(&maker, &child, &stop);
+	int pair[2], stop, socket = start_other_recorder("proftrace-broker", &maker, &child, &stop);
 	unsigned i, n = h.n_foreign;
 
 	memcpy(of, h.foreign, n * sizeof(*of));
@@ -465,6 +469,12 @@ static void ask_adopts(void)
 				got("a process that nobody handed over:", of[i]);
 		}
 	}
+	if (!adopt(child, socket))
+		got("the broker of another one:", child);
+	close(stop);
+	close(socket);
+	waitpid(maker, NULL, 0);
+	socket = start_other_recorder("proftrace", &maker, &child, &stop);
 	if (!adopt(child, pair[0]))
 		got("a process that another one has:", child);
 	/* Without root, the kernel does not show such a child of a program with capabilities. */

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,21 @@ static bool is_proftrace(int directory)
 		program.st_dev == own.st_dev && program.st_ino == own.st_ino);
 }
 
+/*
+ * The other recorder may have been taken over, and its broker is its child, too. Root's broker may look into all processes, also
+ * into that one. Only a broker itself sets its name.
+ */
+static bool is_broker(int directory)
+{
+	char name[sizeof(BROKER_NAME)] = "";
+	int fd = openat(directory, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, name, sizeof(name));
+
+	if (fd >= 0)
+		close(fd);
+	return n < 0 || !memcmp(name, BROKER_NAME "\n", sizeof(name));
+}
+
 static bool is_open(int socket)
 {
 	struct pollfd other = { .fd = socket };
@@ -70,7 +86,8 @@ static uint64_t find_handed_over(pid_t recorder, pid_t pid, int socket, struct f
 	if (of_maker >= 0 && is_proftrace(of_maker))
 		directory = process_directory(&target, f);
 	/* As long as its end is open, the number is not another's. */
-	if (directory >= 0 && process_parent(directory) == maker.pid && is_open(socket))
+	if (directory >= 0 && !is_broker(directory) && process_parent(directory) == maker.pid &&
+	    is_open(socket))
 		birth = process_birth(directory);
 	if (directory >= 0)
 		close(directory);

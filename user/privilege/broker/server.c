@@ -540,7 +540,7 @@ void broker_serve(int socket, const struct broker_config *config)
 	unsigned n_fds = 0;
 
 	ignore_signals();
-	prctl(PR_SET_NAME, "proftrace-broker");
+	prctl(PR_SET_NAME, BROKER_NAME);
 	socket = keep_only(socket);
 	if (s) {
 		s->config = config;

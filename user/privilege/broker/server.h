@@ -8,6 +8,8 @@
 #include "privilege/broker/links.h"
 #include "privilege/loader/loader.h"
 
+#define BROKER_NAME "proftrace-broke" /* as the kernel cuts it */
+
 /* Loads the programs, serves requests until the socket ends, and exits. */
 _Noreturn void broker_serve(int socket, const struct broker_config *config);
 

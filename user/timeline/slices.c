@@ -34,6 +34,7 @@ static void end_innermost(struct timeline *t, struct thread_state *thread,
 {
 	const struct slice *slice = &thread->slices[thread->n_slices - 1];
 	uint64_t duration = fact->ts_ns - slice->begin_ns;
+	bool has_args = fact->n_args; /* a file has the states of the thread there, a delta never */
 
 	fact->kind = FACT_END;
 	fact->process = thread->pub.process;
@@ -45,7 +46,7 @@ static void end_innermost(struct timeline *t, struct thread_state *thread,
 	fact->nested_in_itself = slice_is_recursive(thread);
 	if (rare(thread->counters))
 		counters_end(t, thread, event, fact);
-	if (rare(thread->sched || fact->n_args))
+	if (rare(thread->sched || has_args))
 		sched_end(t, thread, fact);
 	if (thread->n_slices > 1)
 		thread->slices[thread->n_slices - 2].children_ns += duration;

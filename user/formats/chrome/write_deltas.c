@@ -54,6 +54,34 @@ static char *delta_put_all(struct json_writer *j, char *at, const struct fact *f
 	return json_literal(at, "}");
 }
 
+/* Whether the deltas are all arguments that there are, in order, as in nearly every E of a recording. */
+static bool deltas_are_args(const struct fact *fact, unsigned n)
+{
+	if (!n || fact->n_args != n)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		const struct arg *arg = &fact->args[i];
+
+		if (fact->counter_deltas[i] == EVENT_NO_VALUE ||
+		    arg->key != fact->counter_tracks[i]->name || arg->type > ARG_UINT ||
+		    arg->u != fact->counter_deltas[i])
+			return false;
+	}
+	return true;
+}
+
+static char *delta_put_known(struct json_writer *j, char *at, const struct fact *fact,
+			     uint32_t sampled)
+{
+	for (unsigned i = 0; i < fact->n_args; i++) {
+		const struct arg *arg = &fact->args[i];
+
+		if (arg->u || !(sampled >> i & 1))
+			at = json_value(json_key(j, at, arg->key), arg);
+	}
+	return at;
+}
+
 char *chrome_put_counted_args(struct json_writer *j, char *at, const struct fact *fact,
 			      uint32_t sampled)
 {
@@ -61,6 +89,8 @@ char *chrome_put_counted_args(struct json_writer *j, char *at, const struct fact
 	enum delta_state states[EVENT_MAX_COUNTERS];
 	bool hidden = false;
 
+	if (deltas_are_args(fact, n))
+		return delta_put_known(j, at, fact, sampled);
 	for (i = 0; i < n; i++) {
 		states[i] = delta_find_state(fact, i, sampled);
 		hidden |= states[i] == DELTA_HIDDEN;

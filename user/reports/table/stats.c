@@ -89,28 +89,30 @@ static int counter_column_of(struct stats *stats, const struct name *name, unsig
 static __attribute__((noinline)) void add_counted(struct stats *stats, struct stats_row *row,
 						  const struct fact *fact)
 {
-	uint64_t duration = fact->ts_ns - fact->begin_ns;
+	uint64_t duration = fact->nested_in_itself ? 0 : fact->ts_ns - fact->begin_ns;
 
 	if (!row->counted)
 		row->counted = calloc(STATS_COUNTED, sizeof(*row->counted));
-	for (unsigned i = 0; i < fact->n_counters; i++) {
+	for (unsigned i = 0, n = row->counted ? fact->n_counters : 0; i < n; i++) {
 		int column = counter_column_of(stats, fact->counter_tracks[i]->name, i);
 		uint64_t delta = fact->counter_deltas[i], self = fact->counter_selves[i];
 		struct stats_counted *c;
 
-		if (!row->counted || column < 0 || delta == EVENT_NO_VALUE)
+		if (column < 0 || delta == EVENT_NO_VALUE)
 			continue;
 		c = &row->counted[column];
 		c->calls++;
-		c->sum = add_saturated(c->sum, delta);
-		if (!fact->nested_in_itself) {
-			c->total = add_saturated(c->total, delta);
-			c->total_ns = add_saturated(c->total_ns, duration);
-		}
-		if (self == EVENT_NO_VALUE)
+		c->total_ns = add_saturated(c->total_ns, duration);
+		if (self != EVENT_NO_VALUE)
+			c->selves++;
+		/* Most counters count nothing in most slices. */
+		if (!delta)
 			continue;
-		c->self = add_saturated(c->self, self);
-		c->selves++;
+		c->sum = add_saturated(c->sum, delta);
+		if (!fact->nested_in_itself)
+			c->total = add_saturated(c->total, delta);
+		if (self != EVENT_NO_VALUE)
+			c->self = add_saturated(c->self, self);
 	}
 }
 

@@ -15,18 +15,23 @@
 #define ARG5(ctx)   ((ctx)->r8)
 #define ARG6(ctx)   ((ctx)->r9)
 
-#define REGISTERS	16
-#define STACK_POINTER	4 /* its number among the registers */
-#define CONDITIONS(ctx) ((ctx)->flags)
+#define REGISTERS	    16
+#define STACK_POINTER	    4 /* its number among the registers */
+#define CONDITIONS(ctx)	    ((ctx)->flags)
+#define RETURN_ADDRESS_SIZE 8 /* on the stack */
 #elif defined(__TARGET_ARCH_arm64)
 #define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
 
-#define REGISTERS	32
-#define STACK_POINTER	31
-#define CONDITIONS(ctx) 0
+#define REGISTERS	    32
+#define STACK_POINTER	    31
+#define CONDITIONS(ctx)	    0
+#define RETURN_ADDRESS_SIZE 0
 #else
 #error "proftrace knows the argument registers of x86-64 and arm64"
 #endif
+
+#define MAX_PENDING_RETURNS \
+	64 /* of a thread, with return probes (MAX_URETPROBE_DEPTH of the kernel) */
 
 /*
  * The return address of a function whose first instruction has not run yet; 0 if it cannot be read.

@@ -9,6 +9,9 @@
 #include "bpf/threads.h"
 #include "bpf/marks/usdt_spec.h"
 
+/* One program runs at the entry of a call and at its return: usdt_session() (since Linux 6.13). */
+const volatile bool return_sessions = false;
+
 /* The recorder writes the specs through mmap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -322,16 +325,49 @@ static __always_inline __u64 left_call_token(struct thread_state *st, const stru
 	return level < 0 ? 0 : st->token[level & (MAX_NESTING - 1)];
 }
 
+/*
+ * Whether the kernel will not report that this call returns: it keeps at most 64 returns of a thread
+ * pending. It drops those that a jump has left when it adds one, but only after it has found space for
+ * that. So the last place is only taken if others become free by it: then no jump, out of however many
+ * calls, leaves a thread without return probes.
+ */
+static __always_inline bool return_is_unseen(__u64 sp)
+{
+	struct uprobe_task *u = bpf_get_current_task_btf()->utask;
+	__u32 pending = u ? BPF_CORE_READ(u, depth) : 0;
+
+	if (pending < MAX_PENDING_RETURNS - 1)
+		return false;
+	return pending >= MAX_PENDING_RETURNS || BPF_CORE_READ(u, return_instances, stack) >= sp;
+}
+
+/* A call that is nested too deep for a slice or for a return probe is counted, and has no END. */
+static __always_inline __u64 begin_token(struct thread_state *st, struct mark *m, __u64 sp,
+					 __u64 token)
+{
+	bool is_unseen = m->spec->exit == CALL_RETURNED && return_is_unseen(sp);
+
+	if (!is_unseen)
+		drop_abandoned_calls(st, m, sp);
+	if (!is_unseen && (m->spec->exit != CALL_RETURNED || st->depth < MAX_NESTING))
+		return token;
+	account_add(ACCOUNT_MARKS);
+	account_add(ACCOUNT_TOO_DEEP);
+	return 0;
+}
+
 /* The token of the call that begins or ends here; 0: none does. */
 static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs *ctx,
 					struct mark *m)
 {
-	__u64 sp = st->registers[STACK_POINTER], token = CALL_TOKEN | (sp & ~CALL_TOKEN_MASK);
+	__u64 sp = st->registers[STACK_POINTER], token;
 
-	if (m->kind == RECORD_BEGIN) {
-		drop_abandoned_calls(st, m, sp);
-		return token;
-	}
+	/* The return has taken its address from the stack. */
+	if (m->kind == RECORD_END && m->spec->exit == CALL_RETURNED)
+		sp -= RETURN_ADDRESS_SIZE;
+	token = CALL_TOKEN | (sp & ~CALL_TOKEN_MASK);
+	if (m->kind == RECORD_BEGIN)
+		return begin_token(st, m, sp, token);
 	if (m->spec->exit >= CALL_LEFT)
 		return left_call_token(st, m);
 	if (!st->depth || (st->token[(st->depth - 1) & (MAX_NESTING - 1)] != token &&
@@ -340,38 +376,56 @@ static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs 
 	return call_is_left(st, m->spec, m->ip, CONDITIONS(ctx)) ? token : 0;
 }
 
-/* A global function as handle_mark_hit(). Returns whether it may be called again: a jump leaves several calls. */
+/* In a session, the return has the cookie of the entry. Its site is the one before, and the entry's spec has its spec. */
+static __always_inline bool find_usdt_spec(struct pt_regs *ctx, struct mark *m)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 number = cookie >> USDT_SPEC_SHIFT;
+
+	m->ip = PT_REGS_IP(ctx);
+	m->site = (__u32)cookie;
+	m->spec = bpf_map_lookup_elem(&usdt_specs, &number);
+	if (return_sessions && m->spec && m->spec->exit == CALL_RETURNED &&
+	    bpf_get_func_ip(ctx) != m->ip) {
+		number = m->spec->from;
+		m->site--;
+		m->spec = bpf_map_lookup_elem(&usdt_specs, &number);
+	}
+	return m->spec != NULL;
+}
+
+enum usdt_outcome {
+	USDT_DONE,
+	USDT_AGAIN,   /* a jump may leave more calls */
+	USDT_RETURNS, /* a call has begun that ends with a return probe */
+};
+
+/* A global function as handle_mark_hit(). Returns enum usdt_outcome. */
 __noinline int handle_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
 			       __u64 pid_tgid)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct mark m = {};
-	__u64 cookie, token;
-	__u32 number;
+	__u64 token;
 
-	if (!st)
-		return 0;
+	if (!st || !find_usdt_spec(ctx, &m))
+		return USDT_DONE;
 	m.pid_tgid = pid_tgid;
-	cookie = bpf_get_attach_cookie(ctx);
-	number = cookie >> USDT_SPEC_SHIFT;
-	m.spec = bpf_map_lookup_elem(&usdt_specs, &number);
-	if (!m.spec)
-		return 0;
 	m.kind = m.spec->kind;
-	m.site = (__u32)cookie;
 	m.meta = m.spec->types;
 	if (m.spec->flags & USDT_HAS_STRINGS)
 		m.meta |= META_HAS_STRINGS;
-	m.ip = PT_REGS_IP(ctx);
 	copy_registers(st->registers, ctx);
 	token = m.spec->token;
 	if (m.spec->flags & USDT_CALL) {
 		token = call_token(st, ctx, &m);
 		if (!token)
-			return 0;
+			return USDT_DONE;
 	}
 	process_timed_mark(st, ctx, &m, token, emit_usdt);
-	return m.spec->flags & USDT_CALL && m.spec->exit >= CALL_LEFT;
+	if (!(m.spec->flags & USDT_CALL) || m.spec->exit < CALL_RETURNED)
+		return USDT_DONE;
+	return m.spec->exit == CALL_RETURNED ? USDT_RETURNS : USDT_AGAIN;
 }
 
 SEC("?uprobe")
@@ -384,8 +438,24 @@ int usdt(struct pt_regs *ctx)
 		return 0;
 	stay_on_thread_stack(ctx);
 	for (int i = 0; i < MAX_NESTING; i++) {
-		if (!handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid))
+		if (handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid) != USDT_AGAIN)
 			break;
 	}
 	return 0;
+}
+
+/*
+ * The entry and the return of a call. Where the entry returns 1, the kernel leaves the return address of
+ * the call alone: in all processes that are not recorded.
+ */
+SEC("?uprobe")
+int usdt_session(struct pt_regs *ctx)
+{
+	__u64 pid_tgid;
+	struct thread_state *st = current_thread_state(&pid_tgid);
+
+	if (!st)
+		return 1;
+	stay_on_thread_stack(ctx);
+	return handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid) != USDT_RETURNS;
 }

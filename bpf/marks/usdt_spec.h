@@ -7,8 +7,9 @@
  *
  * Functions selected by name (-f) use the same specs: one site where the function begins, and one
  * at each instruction that leaves it. Nothing on the program's stack is changed. A return probe of
- * the kernel would replace the return address, which misleads everything that walks the stack: an
- * exception that is thrown through such a function ends the program.
+ * the kernel replaces the return address, which misleads everything that walks the stack: an
+ * exception that is thrown through such a function ends the program. It costs a tenth of a single step,
+ * so it is used if the user asks for it (--return-probes), in place of the sites at return instructions.
  */
 #ifndef PROFTRACE_BPF_USDT_SPEC_H
 #define PROFTRACE_BPF_USDT_SPEC_H
@@ -45,6 +46,7 @@ enum call_exit {
 	/* as CALL_JUMP, if `condition` is met (x86-64: as in the instruction's encoding) */
 	CALL_BRANCH,
 	CALL_INDIRECT, /* to `target`, unless that is between `from` and `to` */
+	CALL_RETURNED, /* the kernel's return probe; of a BEGIN: its call ends with one */
 	/*
 	 * Of no recorded function: where an unwinder continues in a caller, whose frame begins above the
 	 * stack pointer. All calls below are left.
@@ -88,7 +90,8 @@ struct usdt_spec {
 	__u8 flags;
 	__u8 exit; /* enum call_exit */
 	__u8 condition;
-	__s32 from, to; /* range of the function's code, as distances from the site */
+	/* Range of the function's code, as distances from the site. Of a BEGIN, `from` is the spec of its END. */
+	__s32 from, to;
 	union {
 		struct usdt_arg id; /* id of an asynchronous slice */
 		struct usdt_arg target;

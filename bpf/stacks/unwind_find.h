@@ -69,6 +69,8 @@ struct unwind_walk {
 	__u32 at, n;		       /* frames are written from `at` on, and `n` are */
 	__u32 python;		       /* number of a struct python_setup */
 	__u64 new_code, new_code_size; /* a mapping of code that the recorder has not seen yet */
+	__u64 trampoline; /* the return address of functions with return probes; 0: there are none */
+	__u64 pending;	  /* the innermost struct return_instance that no frame below has */
 };
 
 /* NULL: the recorder does not know the process. */

@@ -39,6 +39,18 @@ static __always_inline bool read_word(__u64 address, __u64 *ret)
 
 #define LONGEST_INSTRUCTION 15
 
+/*
+ * The trampoline of return probes pushes rax, rcx and r11, enters the kernel, and pops r11 and rcx before it returns
+ * (since Linux 6.11; before, it is a breakpoint).
+ */
+#define TRAMPOLINE_SIZE	 64
+#define TRAMPOLINE_STACK 24
+
+static __always_inline __u64 trampoline_left(__u8 instruction)
+{
+	return instruction == 0x41 ? 16 : instruction == 0x59 ? 8 : 0;
+}
+
 /* The registers in struct sigcontext, and where that is above the stack pointer. */
 #define SIGNAL_REGISTERS	17
 #define SIGNAL_REGISTERS_OFFSET 40
@@ -110,6 +122,15 @@ static __always_inline void find_known_code(struct unwind_walk *w)
 #define MODE_32_BIT 0x10 /* in the processor's state */
 
 #define LONGEST_INSTRUCTION	4
+
+/* The trampoline of return probes is a breakpoint. */
+#define TRAMPOLINE_SIZE		4
+#define TRAMPOLINE_STACK	0
+
+static __always_inline __u64 trampoline_left(__u8 instruction)
+{
+	return 0;
+}
 
 /* x0 to x30, sp and pc in struct sigcontext, behind struct siginfo and what comes first in struct ucontext. */
 #define SIGNAL_REGISTERS_OFFSET (128 + 176 + 8)

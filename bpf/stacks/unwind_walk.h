@@ -112,6 +112,29 @@ static __always_inline __u32 find_cfa(struct unwind_walk *w, __u64 *ret)
 	return STACK_WHOLE;
 }
 
+/*
+ * A return probe, of this recording or of another tool, puts the address of a trampoline in the place of a return
+ * address. The kernel remembers the address, and where it was. Returns the address to which the function really
+ * returns, whose caller's stack pointer will be `cfa`.
+ */
+__noinline __u64 return_behind_trampoline(struct unwind_walk *w, __u64 cfa, __u64 address)
+{
+	if (!w || !w->trampoline || address != w->trampoline)
+		return address;
+	for (int i = 0; i < MAX_PENDING_RETURNS && w->pending; i++) {
+		struct return_instance *r = (struct return_instance *)w->pending;
+		__u64 stack = BPF_CORE_READ(r, stack) + RETURN_ADDRESS_SIZE;
+
+		if (stack == cfa)
+			return BPF_CORE_READ(r, orig_ret_vaddr);
+		/* Those below belong to frames that a jump has left, or to functions that ended with a tail call. */
+		if (stack > cfa)
+			break;
+		w->pending = (__u64)BPF_CORE_READ(r, next);
+	}
+	return address;
+}
+
 struct code_mapping {
 	__u64 start, end;
 };
@@ -165,7 +188,7 @@ __noinline int unwind_by_frame_pointer(struct unwind_walk *w)
 	if (fp & 7 || !frame_is_above(w, fp + sizeof(frame)) ||
 	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp))
 		return end_walk(w, w->end);
-	frame[1] = strip_signature(w, frame[1]);
+	frame[1] = return_behind_trampoline(w, fp + sizeof(frame), strip_signature(w, frame[1]));
 	if (frame[1] && !unwind_find_range(w, frame[1] - 1) && !is_new_code(w, frame[1] - 1))
 		return end_walk(w, STACK_NO_MAPPING);
 	w->registers[REGISTER_FP] = frame[0];
@@ -195,7 +218,7 @@ __noinline int unwind_by_rule(struct unwind_walk *w)
 	set_saved(w, REGISTER_OTHER, UNWIND_RBX, cfa);
 	set_saved(w, REGISTER_FP, UNWIND_FP, cfa);
 	w->types |= STACK_BY_TABLES;
-	return enter_caller(w, cfa, pc);
+	return enter_caller(w, cfa, return_behind_trampoline(w, cfa, pc));
 }
 
 /* At an instruction that the thread executes, and not at one to which it will return. */
@@ -329,6 +352,41 @@ static __always_inline __u64 address_in_program(__u64 address)
 	return distance <= LONGEST_INSTRUCTION ? BPF_CORE_READ(u, vaddr) + distance : address;
 }
 
+/*
+ * A thread that executes the trampoline has returned from its function already. What the trampoline has put onto the
+ * stack is to be left out: until it enters the kernel the return is pending, and afterwards, when the return
+ * address is on the stack, the next instruction says how much of it is left.
+ */
+static __always_inline void leave_trampoline(struct unwind_walk *w)
+{
+	struct return_instance *r = (struct return_instance *)w->pending;
+	__u64 sp = w->registers[REGISTER_SP], stack;
+	__u8 instruction = 0;
+
+	stack = r ? BPF_CORE_READ(r, stack) + RETURN_ADDRESS_SIZE : 0;
+	if (r && stack - sp <= TRAMPOLINE_STACK) {
+		w->pc = BPF_CORE_READ(r, orig_ret_vaddr);
+		w->registers[REGISTER_SP] = stack;
+		return;
+	}
+	if (bpf_probe_read_user(&instruction, sizeof(instruction), (void *)w->pc))
+		return;
+	sp += trampoline_left(instruction);
+	if (read_word(sp, &w->pc))
+		w->registers[REGISTER_SP] = sp + RETURN_ADDRESS_SIZE;
+}
+
+static __always_inline void find_trampoline(struct unwind_walk *w)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *u = task->utask;
+
+	w->pending = u ? (__u64)BPF_CORE_READ(u, return_instances) : 0;
+	w->trampoline = u ? BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr) : 0;
+	if (w->trampoline && w->pc - w->trampoline < TRAMPOLINE_SIZE)
+		leave_trampoline(w);
+}
+
 /* `user`: the registers of a thread in its program. */
 static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *user, __u32 at)
 {
@@ -337,6 +395,7 @@ static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *u
 	copy_registers(w->registers, user);
 	w->pc = address_in_program(program_counter(user));
 	w->address_mask = BPF_CORE_READ(bpf_get_current_task_btf(), mm, task_size) - 1;
+	find_trampoline(w);
 	know_all_registers(w);
 	w->types = 0;
 	w->at = at;

@@ -59,6 +59,10 @@ sed -n 's/^granted //p' "$tmp/libc" | sort -u >"$tmp/granted"
 equal "libc: every byte was asked for ($asked after the first $skipped)" $(($(said "$tmp/libc" refused) + $(lines_of "$tmp/libc" granted))) $asked
 check "libc: something is granted" test -s "$tmp/granted"
 never_else "libc: nothing that was not proved" "$(comm -13 "$tmp/proved" "$tmp/granted" | head -5)" ""
+awk '$1 == "begin" { print $2 }' "$tmp/libc" | sort -u >"$tmp/begin"
+sed -n 's/^returns //p' "$tmp/libc" | sort -u >"$tmp/returns"
+check "libc: a return probe is granted" test -s "$tmp/returns"
+never_else "libc: return probes at nothing but the beginnings of functions" "$(comm -13 "$tmp/begin" "$tmp/returns" | head -5)" ""
 never_else "libc: nothing but the beginnings of instructions" "$(wrong "$libc" "$tmp/libc" | head -5)" ""
 never_else "libc: no request ends otherwise" "$(grep '^error' "$tmp/libc" | head -3)" ""
 

@@ -9,7 +9,7 @@
  *
  * What a recorder would do that was taken over: it asks for a breakpoint at every byte of the code of a file
  * that others execute. Prints what the broker says belongs to functions (begin or exit ADDRESS SYMBOL), what
- * it attached to (granted ADDRESS), and bytes in memory that are not those of the file (differs ADDRESS BYTE);
+ * it attached to (granted ADDRESS; returns ADDRESS with a return probe), and bytes in memory that are not those of the file (differs ADDRESS BYTE);
  * then how many requests were refused. Exit status 2: it cannot be tried here.
  */
 #include <errno.h>
@@ -38,6 +38,7 @@ static void start(void)
 	const struct broker_config config = {
 		.buffer_bytes = 1 << 20,
 		.functions = true,
+		.return_probes = true,
 		.prove = prove_functions,
 		.pids = &self,
 		.n_pids = 1,
@@ -140,14 +141,14 @@ static void ask_each_byte(void)
 	ask(vaddrs, n);
 }
 
-static int attach_at(uint64_t vaddr, unsigned *ret_link)
+static int attach_at(enum broker_program program, uint64_t vaddr, unsigned *ret_link)
 {
 	struct broker_site site = { 0 };
 	struct failure f;
 
 	if (elf_file_offset(elf, vaddr, ELF_EXECUTABLE, &site.offset))
 		exit(1);
-	return broker_attach(broker, BROKER_FUNCTIONS, getpid(), fd, &site, 1, ret_link, &f);
+	return broker_attach(broker, program, getpid(), fd, &site, 1, ret_link, &f);
 }
 
 static void attach_each_byte(unsigned most, unsigned skipped)
@@ -158,7 +159,7 @@ static void attach_each_byte(unsigned most, unsigned skipped)
 	while (skipped && next_byte(&vaddr))
 		skipped--;
 	while (most-- && next_byte(&vaddr)) {
-		int error = attach_at(vaddr, &link);
+		int error = attach_at(BROKER_FUNCTIONS, vaddr, &link);
 
 		if (!error) {
 			printf("granted %" PRIx64 "\n", vaddr);
@@ -167,6 +168,11 @@ static void attach_each_byte(unsigned most, unsigned skipped)
 			refused++;
 		} else {
 			printf("error %d at %" PRIx64 "\n", error, vaddr);
+		}
+		/* Few bytes may have one: those of functions, and some others. */
+		if ((!error || vaddr % 8 == 0) && !attach_at(BROKER_RETURNS, vaddr, &link)) {
+			printf("returns %" PRIx64 "\n", vaddr);
+			broker_detach(broker, &link, 1);
 		}
 	}
 	printf("refused %u\n", refused);

@@ -43,6 +43,7 @@
 #include <unistd.h>
 
 #include "base/packet.h"
+#include "privilege/loader/features.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
 #include "privilege/target_filter.h"
@@ -197,6 +198,8 @@ static void ask_places(void)
 				got("a semaphore that is none, moved by", by);
 			if (!attach(BROKER_FUNCTIONS, h.target, h.elf_fd, &site))
 				got("a function that is not proved, moved by", by);
+			if (!attach(BROKER_RETURNS, h.target, h.elf_fd, &site))
+				got("a return probe where no function begins, moved by", by);
 		}
 	}
 }
@@ -597,6 +600,7 @@ static void start(bool finds, bool adopts, bool waits)
 		.follow_children = !h.own,
 		.usdt = true,
 		.functions = true,
+		.return_probes = h.own || kernel_has_return_sessions(),
 		.prove = prove_functions,
 		.pids = &h.target,
 		.n_pids = 1,

@@ -135,6 +135,8 @@ static void granted_with_functions(void **state)
 	assert_int_equal(ask_at(b, BROKER_FUNCTIONS, fd, FUNCTION + 1), -EBADMSG);
 	assert_int_equal(ask(b, BROKER_FUNCTIONS, fd), -EBADMSG);
 	assert_int_equal(ask_at(b, BROKER_USDT, fd, FUNCTION), -EINVAL);
+	/* The user has not asked for return probes. */
+	assert_int_equal(ask_at(b, BROKER_RETURNS, fd, FUNCTION), -EINVAL);
 	broker_stop(b, true);
 	close(fd);
 }

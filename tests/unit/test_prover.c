@@ -51,7 +51,16 @@ static bool is_one(struct provers *p, int fd, uint64_t offset, uint64_t semaphor
 	const struct broker_site site = { offset, semaphore, 0 };
 	struct segments s;
 
-	return segments_read(fd, &s) && functions_proved(p, fd, &s, &site, 1);
+	return segments_read(fd, &s) && functions_proved(p, fd, &s, &site, 1, false);
+}
+
+/* Whether a return probe may be there. */
+static bool is_beginning(struct provers *p, int fd, uint64_t offset, uint64_t semaphore)
+{
+	const struct broker_site site = { offset, semaphore, 0 };
+	struct segments s;
+
+	return segments_read(fd, &s) && functions_proved(p, fd, &s, &site, 1, true);
 }
 
 /* Which bytes of the whole file are proved. */
@@ -109,8 +118,14 @@ static void only_its_sites(void **state)
 	for (at = 0; at < IMAGE_SIZE; at++)
 		assert_int_equal(is_one(p, fd, at, 0),
 				 at == FUNCTION || at == FUNCTION + 5 || at == FUNCTION + 6);
+	/* At its exits the return address may be anywhere. */
+	for (at = 0; at < IMAGE_SIZE; at++)
+		assert_int_equal(is_beginning(p, fd, at, 0), at == FUNCTION);
+	assert_false(is_beginning(p, fd, 1ull << 63 | FUNCTION, 0));
+	assert_false(is_one(p, fd, 1ull << 63 | FUNCTION, 0));
 	/* No function has a semaphore. */
 	assert_false(is_one(p, fd, FUNCTION, IMAGE_DATA));
+	assert_false(is_beginning(p, fd, FUNCTION, IMAGE_DATA));
 	close(fd);
 	provers_free(p);
 }
@@ -207,6 +222,8 @@ static void markers_return(void **state)
 	fd = image_fd(&m);
 	for (at = 0; at < IMAGE_SIZE; at++)
 		assert_int_equal(is_one(p, fd, at, 0), at == STUB + 12);
+	for (at = 0; at < IMAGE_SIZE; at++)
+		assert_false(is_beginning(p, fd, at, 0));
 	assert_false(is_one(p, fd, STUB + 12, IMAGE_DATA + 0x10));
 	close(fd);
 	provers_free(p);

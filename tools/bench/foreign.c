@@ -14,6 +14,7 @@
 static const char *const with_sched[] = { "--sched", NULL };
 static const char *const with_usdt[] = { "-u", "proftrace_bench:hit", NULL };
 static const char *const with_func[] = { "-f", "bench_called", NULL };
+static const char *const with_returns[] = { "-f", "bench_called", "--return-probes", NULL };
 
 #define OURS(loop, rounds, options)                                                   \
 	{                                                                             \
@@ -30,7 +31,7 @@ static const char *const with_func[] = { "-f", "bench_called", NULL };
 
 static const struct seen {
 	const char *column;
-	struct peer peers[4];
+	struct peer peers[5];
 } all[] = {
 	{ "a switch",
 	  { OURS("switch", 20000, with_sched), PERF("switch", 20000), BPFTRACE("switch", 20000) } },
@@ -38,6 +39,8 @@ static const struct seen {
 	  { OURS("probe", 100000, with_usdt), PERF("probe", 100000), BPFTRACE("probe", 100000) } },
 	{ "a function's entry or exit",
 	  { OURS("call", 50000, with_func),
+	    { NULL, "proftrace, return probes", "marks", "call", 50000, OUT_PERFETTO, 0, 0,
+	      with_returns },
 	    PERF("call", 50000),
 	    BPFTRACE("call", 50000),
 	    { "uftrace", "uftrace, built for it", "functions", "call", 500000, 0, TARGET_UNDER, 0,

@@ -142,6 +142,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.batching = options->batching,
 		.usdt = options->n_usdt,
 		.functions = options->n_functions,
+		.return_probes = options->return_probes,
 		.prove = prove_functions,
 		.sched = options->sched,
 		.wait_reasons = options->wait_reasons,
@@ -160,9 +161,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 	if (!c)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	c->options = *options;
-	c->guard.n = 1;
-	c->epoll_fd = -1;
+	*c = (struct capture){ .options = *options, .guard.n = 1, .epoll_fd = -1 };
 	/* The drift between the clocks shows by the time the programs are loaded. */
 	clocks_sample(&c->clocks);
 	error = check_pid_namespace(f);

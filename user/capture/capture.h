@@ -62,6 +62,7 @@ struct capture_options {
 	/* -f: as parsed by function_request_parse(). */
 	const char *const *functions;
 	unsigned n_functions;
+	bool return_probes; /* their returns by the kernel's return probes */
 	/*
 	 * Consumes an event. The first error is remembered as that of the capture, and reading
 	 * continues.

@@ -37,9 +37,11 @@ struct site {
 	const struct name *category; /* name of the domain; NULL: the control site */
 	bool only_categories;	     /* only marks with categories are recorded */
 	bool batches;		     /* not attached: its marks come in batches */
-	uint64_t plain_token;	     /* replaces the token of marks without one */
-	struct probe *probe;	     /* an existing USDT probe or a function; NULL: a marker */
-	unsigned guard;		     /* number of the domain in guard.c; 0: the control site */
+	bool returns;	      /* attached as a return probe or, if the kernel has them, a session */
+	bool in_session;      /* not attached: its hits come with those of the site behind it */
+	uint64_t plain_token; /* replaces the token of marks without one */
+	struct probe *probe;  /* an existing USDT probe or a function; NULL: a marker */
+	unsigned guard;	      /* number of the domain in guard.c; 0: the control site */
 };
 
 struct file_link {

@@ -192,6 +192,14 @@ static void check_print_functions(const char *reason)
 			     "be recorded");
 }
 
+static void check_print_returns(bool sessions)
+{
+	check_print("return probes", sessions,
+		    sessions ? "of the recorded processes alone (--return-probes)"
+			     : "kernel before 6.13: --return-probes needs --no-children or a user "
+			       "who is not root");
+}
+
 /* BPF programs that only some options load: all of them together, and each by itself if that fails. */
 static void check_optional_programs(void)
 {
@@ -200,6 +208,7 @@ static void check_optional_programs(void)
 			     functions = base;
 	struct failure f[4] = { 0 }, ignored = { 0 };
 	struct broker_loaded loaded = { 0 };
+	const bool sessions = kernel_has_return_sessions();
 	bool can;
 
 	all.sched = sched.sched = true;
@@ -207,6 +216,7 @@ static void check_optional_programs(void)
 	all.mark_stacks = stacks.mark_stacks = true;
 	all.offcpu_ns = stacks.offcpu_ns = 1000000;
 	all.usdt = functions.usdt = all.functions = functions.functions = true;
+	all.return_probes = functions.return_probes = sessions;
 	can = check_config_loads(&all, &loaded, &ignored);
 	check_print_sched(can || check_config_loads(&sched, &loaded, &f[0]) ? NULL : f[0].reason);
 	if (can || check_config_loads(&samples, &loaded, &f[1]))
@@ -216,6 +226,7 @@ static void check_optional_programs(void)
 	check_print_stacks(can || check_config_loads(&stacks, &loaded, &f[2]) ? NULL : f[2].reason);
 	check_print_functions(can || check_config_loads(&functions, &loaded, &f[3]) ? NULL
 										    : f[3].reason);
+	check_print_returns(sessions);
 }
 
 /* The kernel shows zeros instead of addresses that it hides. */

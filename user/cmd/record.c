@@ -229,6 +229,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.usdt = o->usdt,
 		.n_usdt = o->n_usdt,
 		.functions = o->functions,
+		.return_probes = o->return_probes,
 		.n_functions = o->n_functions,
 		.owner_of = r->labels ? record_label_process : NULL,
 		.event = recording_handle_event,

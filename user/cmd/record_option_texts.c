@@ -60,6 +60,11 @@ const struct argp_option record_options[] = {
 	  "Also record functions as slices, without recompiling: [LIB:]NAME[(ARG,...)] with globs; "
 	  "without LIB, functions of the program itself; ARG is argN:TYPE or ret:TYPE (repeatable)",
 	  0 },
+	{ "return-probes", KEY_RETURN_PROBES, NULL, 0,
+	  "Record the returns of -f by return probes of the kernel, in a sixth of the time. They "
+	  "change "
+	  "return addresses on the stack: exceptions through such a function end the program",
+	  0 },
 	{ "counters", 'e', "LIST", 0,
 	  "Count these events at the beginning and the end of each slice: at most eight names of "
 	  "perf or libpfm4, or the word none (default "

@@ -45,6 +45,7 @@ static const struct option_value option_values[] = {
 	  "a time of 100us or more" },
 	{ KEY_PER_RANK, VALUE_FLAG, FIELD(per_rank), 0, 0, 0, NULL },
 	{ KEY_NO_CHILDREN, VALUE_FLAG, FIELD(no_children), 0, 0, 0, NULL },
+	{ KEY_RETURN_PROBES, VALUE_FLAG, FIELD(return_probes), 0, 0, 0, NULL },
 	{ KEY_DUMP_PERIOD, VALUE_TIME, FIELD(dump_period_ns), 0, 1000000, UINT64_MAX,
 	  "a time such as 500ms, 10s or 5m" },
 	{ KEY_MAX_SIZE, VALUE_SIZE, FIELD(max_size), 0, 64 << 10, UINT64_MAX,

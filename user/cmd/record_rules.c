@@ -107,6 +107,7 @@ static void check_stats_only(struct argp_state *state, const struct record_optio
 		{ stats && o->buffers,
 		  "--stats-only cannot be combined with --buffers: no event leaves the kernel" },
 		{ o->per_thread && !stats, "--per-thread needs --stats-only" },
+		{ o->return_probes && !o->n_functions, "--return-probes needs -f" },
 		{ o->max_overhead > 0 && (stats || o->schedule.active),
 		  "--max-overhead cannot be combined with --stats-only or --schedule: it measures "
 		  "recorded marks one by one" },

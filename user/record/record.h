@@ -82,6 +82,7 @@ struct record_options {
 	unsigned n_usdt;
 	const char *functions[MAX_FUNCTIONS]; /* -f */
 	unsigned n_functions;
+	bool return_probes;
 	uint64_t duration_ns;	 /* 0: until the target ends */
 	uint64_t start_at_ns;	 /* of the wall clock; 0: at once */
 	uint64_t dump_period_ns; /* the files are complete on disk at least this often */

@@ -74,26 +74,37 @@ static int attach_site_range(struct attach_job *b, const struct broker_site *sit
 	return error ? error : attach_site_range(b, sites + n / 2, n - n / 2, f);
 }
 
-static int attach_probe_sites(struct attach_job *b, unsigned first, unsigned end, struct failure *f)
+static bool site_is_of(const struct site *s, enum broker_program program)
+{
+	return !s->in_session && s->returns == (program == BROKER_RETURNS);
+}
+
+static int attach_probe_sites(struct attach_job *b, enum broker_program program, unsigned first,
+			      unsigned end, struct failure *f)
 {
 	struct broker_site *sites;
-	unsigned n;
+	unsigned n, i = first;
 	int error = 0;
+
+	b->program = program;
 
 	if (first == end)
 		return 0;
 	sites = calloc(BROKER_MAX_SITES, sizeof(*sites));
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	for (unsigned i = first; i < end && !error; i += n) {
-		for (n = 0; n < BROKER_MAX_SITES && i + n < end; n++) {
-			const struct site *s = &b->c->sites[i + n];
+	while (i < end && !error) {
+		for (n = 0; n < BROKER_MAX_SITES && i < end; i++) {
+			const struct site *s = &b->c->sites[i];
 
+			if (!site_is_of(s, program))
+				continue;
 			sites[n].offset = s->offset;
 			sites[n].semaphore_offset = s->semaphore_offset;
-			sites[n].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT | (i + n);
+			sites[n++].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT | i;
 		}
-		error = attach_site_range(b, sites, n, f);
+		if (n)
+			error = attach_site_range(b, sites, n, f);
 	}
 	free(sites);
 	return error;
@@ -103,13 +114,18 @@ int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links 
 		  struct failure *f)
 {
 	struct attach_job b = { c, file, pid, links, BROKER_USDT, 0, false };
+	/* Entries come last, and sessions are entries. */
+	const enum broker_program returns = c->options.return_probes ? BROKER_RETURNS
+								     : BROKER_FUNCTIONS,
+				  first = c->loaded.return_sessions ? BROKER_FUNCTIONS : returns,
+				  last = c->loaded.return_sessions ? returns : BROKER_FUNCTIONS;
+	const unsigned end = file->first_probe + file->n_probes;
 	int error;
 
 	if (!file->n_probes)
 		return 0;
-	error = attach_probe_sites(&b, file->first_probe, file->first_call, f);
-	b.program = BROKER_FUNCTIONS;
-	return error ? error
-		     : attach_probe_sites(&b, file->first_call, file->first_probe + file->n_probes,
-					  f);
+	error = attach_probe_sites(&b, BROKER_USDT, file->first_probe, file->first_call, f);
+	if (!error && first != last)
+		error = attach_probe_sites(&b, first, file->first_call, end, f);
+	return error ? error : attach_probe_sites(&b, last, file->first_call, end, f);
 }

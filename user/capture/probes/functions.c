@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Selecting functions that are recorded by name (-f), and what is recorded of their calls. A
- * function gets one site where it begins and one at each instruction that leaves it. The recorder
- * chooses functions by name. Where a function begins and ends is determined by the broker, which
+ * function gets one site where it begins and one at each instruction that leaves it; with
+ * --return-probes all its return instructions share one, where it begins. The recorder chooses functions by name. Where a function begins and ends is determined by the broker, which
  * does not trust the recorder (privilege/prover/prover.h).
  */
 #include "capture/probes/internal.h"
@@ -27,6 +27,7 @@ struct call {
 	const struct function_request *request;
 	const struct name *name;
 	uint64_t entry;
+	bool is_returned; /* it ends with a return probe */
 };
 
 /* The search for functions in one file. */
@@ -334,14 +335,44 @@ static int add_marker_exit(const struct function_search *s, const struct marker_
 	return add_call_site(s, &probe, &spec, vaddr);
 }
 
+/* The return probe, and behind it the entry, which has to know the spec of its return (usdt.bpf.c). */
+static int add_call_return(const struct function_search *s, const struct call *call,
+			   struct usdt_spec *entry)
+{
+	struct usdt_spec spec = { .kind = RECORD_END, .flags = USDT_CALL, .exit = CALL_RETURNED };
+	struct probe probe;
+	struct site *site;
+	int error;
+
+	init_call_probe(s, call, &probe);
+	if (call->request->has_value)
+		set_call_values(s, &call->request->value, 1, true, &probe, &spec);
+	error = add_call_site(s, &probe, &spec, call->entry);
+	if (error)
+		return error;
+	site = &s->c->sites[s->c->n_sites - 1];
+	site->in_session = s->c->loaded.return_sessions;
+	site->returns = !site->in_session;
+	entry->exit = CALL_RETURNED;
+	entry->from = (int32_t)site->probe->spec;
+	return 0;
+}
+
 static int add_call_entry(const struct function_search *s, const struct call *call)
 {
 	struct usdt_spec spec = { .kind = RECORD_BEGIN, .flags = USDT_CALL };
 	struct probe probe;
+	int error = call->is_returned ? add_call_return(s, call, &spec) : 0;
 
+	if (error)
+		return error;
 	init_call_probe(s, call, &probe);
 	set_call_values(s, call->request->args, call->request->n_args, false, &probe, &spec);
-	return add_call_site(s, &probe, &spec, call->entry);
+	error = add_call_site(s, &probe, &spec, call->entry);
+	if (!error)
+		s->c->sites[s->c->n_sites - 1].returns =
+			call->is_returned && s->c->loaded.return_sessions;
+	return error;
 }
 
 /*
@@ -349,7 +380,7 @@ static int add_call_entry(const struct function_search *s, const struct call *ca
  * --------------------------------------------------------------------------
  */
 
-static int add_call_exits(struct function_search *s, const struct call *call,
+static int add_call_exits(struct function_search *s, struct call *call,
 			  const struct proved_function *function, const struct proved_exit *exits)
 {
 	int error = 0;
@@ -357,7 +388,10 @@ static int add_call_exits(struct function_search *s, const struct call *call,
 	for (uint32_t i = 0; i < function->n_exits && !error; i++) {
 		const struct marker_site *marker = find_stub_marker(s, exits[i].to);
 
-		if (exits[i].to && marker)
+		if (s->c->options.return_probes &&
+		    (exits[i].exit == CALL_RETURN || (exits[i].to && marker)))
+			call->is_returned = true;
+		else if (exits[i].to && marker)
 			s->left_by[marker - s->file->sites.sites] = true;
 		else
 			error = add_call_exit(s, call, function, &exits[i]);

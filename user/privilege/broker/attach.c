@@ -23,8 +23,11 @@
 #include "base/marker_note.h"
 #include "privilege/broker/uprobe_multi.h"
 
-int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
-		      const uint64_t *semaphores, const uint64_t *cookies, unsigned n, pid_t pid)
+#define MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
+
+int uprobe_multi_link(enum uprobe_form form, int program_fd, const char *path,
+		      const uint64_t *offsets, const uint64_t *semaphores, const uint64_t *cookies,
+		      unsigned n, pid_t pid)
 {
 	/* union bpf_attr of BPF_LINK_CREATE, as include/uapi/linux/bpf.h has it since 6.6. */
 	struct {
@@ -36,7 +39,8 @@ int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
 
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_fd = program_fd;
-	attr.attach_type = TRACE_UPROBE_MULTI;
+	attr.attach_type = form == UPROBE_SESSION ? TRACE_UPROBE_SESSION : TRACE_UPROBE_MULTI;
+	attr.multi_flags = form == UPROBE_RETURN ? MULTI_RETURN : 0;
 	attr.path = (uintptr_t)path;
 	attr.offsets = (uintptr_t)offsets;
 	attr.ref_ctr_offsets = (uintptr_t)semaphores;
@@ -64,8 +68,9 @@ static bool owner_is_there(const struct owner *owner)
 	return !pid || owner->traced_fd < 0 || !bpf_map_lookup_elem(owner->traced_fd, &pid, &flags);
 }
 
-static int attach_multi(int program_fd, const char *path, const struct owner *owner,
-			const struct broker_site *sites, unsigned n, int *links)
+static int attach_multi(enum uprobe_form form, int program_fd, const char *path,
+			const struct owner *owner, const struct broker_site *sites, unsigned n,
+			int *links)
 {
 	uint64_t *words = calloc(3 * (size_t)n, sizeof(*words));
 	bool semaphores = false;
@@ -81,8 +86,9 @@ static int attach_multi(int program_fd, const char *path, const struct owner *ow
 	}
 	links[0] = -ESRCH;
 	if (owner_is_there(owner))
-		links[0] = uprobe_multi_link(program_fd, path, words, semaphores ? words + n : NULL,
-					     words + 2 * n, n, owner->pid);
+		links[0] = uprobe_multi_link(form, program_fd, path, words,
+					     semaphores ? words + n : NULL, words + 2 * n, n,
+					     owner->pid);
 	free(words);
 	return links[0] < 0 ? links[0] : 0;
 }
@@ -101,8 +107,8 @@ static int uprobe_type(void)
 }
 
 /* The link keeps a reference to the perf event, so its descriptor is closed. */
-static int attach_one(int type, int program_fd, const char *path, const struct owner *owner,
-		      const struct broker_site *site)
+static int attach_one(int type, enum uprobe_form form, int program_fd, const char *path,
+		      const struct owner *owner, const struct broker_site *site)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = site->cookie);
 	const pid_t pid = owner->pid;
@@ -115,7 +121,7 @@ static int attach_one(int type, int program_fd, const char *path, const struct o
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = type;
-	attr.config = site->semaphore_offset << 32;
+	attr.config = site->semaphore_offset << 32 | (form == UPROBE_RETURN);
 	attr.uprobe_path = (uintptr_t)path;
 	attr.probe_offset = site->offset;
 	if (!owner_is_there(owner))
@@ -131,8 +137,9 @@ static int attach_one(int type, int program_fd, const char *path, const struct o
 	return link;
 }
 
-static int attach_each(int program_fd, const char *path, const struct owner *owner,
-		       const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+static int attach_each(enum uprobe_form form, int program_fd, const char *path,
+		       const struct owner *owner, const struct broker_site *sites, unsigned n,
+		       int *links, unsigned *n_links)
 {
 	int type = uprobe_type();
 	unsigned i;
@@ -140,7 +147,7 @@ static int attach_each(int program_fd, const char *path, const struct owner *own
 	if (type < 0)
 		return -EOPNOTSUPP;
 	for (i = 0; i < n; i++) {
-		int link = attach_one(type, program_fd, path, owner, &sites[i]);
+		int link = attach_one(type, form, program_fd, path, owner, &sites[i]);
 
 		if (link < 0) {
 			while (i)
@@ -273,8 +280,13 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 		 int *links, unsigned *n_links)
 {
 	const struct owner owner = { pid, must_be_traced ? programs->traced_fd : -1 };
+	enum uprobe_form form = UPROBE_ENTRY;
 	char path[32];
 	int error;
+
+	/* Not the empty program, which installs breakpoints. */
+	if (program_fd == programs->program_fds[BROKER_RETURNS])
+		form = programs->return_sessions ? UPROBE_SESSION : UPROBE_RETURN;
 
 	/*
 	 * This path leads to the open file itself, wherever it is mounted and even if it was
@@ -283,8 +295,8 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
 	if (!programs->uprobe_multi)
-		return attach_each(program_fd, path, &owner, sites, n, links, n_links);
-	error = attach_multi(program_fd, path, &owner, sites, n, links);
+		return attach_each(form, program_fd, path, &owner, sites, n, links, n_links);
+	error = attach_multi(form, program_fd, path, &owner, sites, n, links);
 	*n_links = !error;
 	return error;
 }
@@ -293,8 +305,9 @@ static bool are_proved(const struct loaded_programs *programs, enum broker_progr
 		       int elf_fd, const struct segments *segments, const struct broker_site *sites,
 		       unsigned n)
 {
-	if (program == BROKER_FUNCTIONS)
-		return functions_proved(programs->provers, elf_fd, segments, sites, n);
+	if (program == BROKER_FUNCTIONS || program == BROKER_RETURNS)
+		return functions_proved(programs->provers, elf_fd, segments, sites, n,
+					program == BROKER_RETURNS);
 	return sites_proved(elf_fd, segments, program, programs->program_fds[BROKER_FLUSH] >= 0,
 			    sites, n);
 }
@@ -324,7 +337,7 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	error = links_create(programs, program_fd, pid, true, elf_fd, sites, n, links, n_links);
 	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
 	/* The file may have been written to after the proof, so it is proved once more. */
-	if (!error && program == BROKER_FUNCTIONS &&
+	if (!error && (program == BROKER_FUNCTIONS || program == BROKER_RETURNS) &&
 	    !are_proved(programs, program, elf_fd, &segments, sites, n))
 		return failure_set(f, -EBADMSG, "refused to attach", "",
 				   "the file was written to meanwhile");

@@ -54,8 +54,10 @@ struct broker_config {
 	bool batching;		      /* buffered mode */
 	/* Rows of the table that the kernel aggregates marks into; 0: marks are recorded. */
 	uint32_t table_rows;
-	bool usdt;	  /* record existing USDT probes */
-	bool functions;	  /* record functions */
+	bool usdt;	/* record existing USDT probes */
+	bool functions; /* record functions */
+	/* The user asks for the kernel's return probes, which change return addresses on stacks (--return-probes). */
+	bool return_probes;
 	prover_fn prove;  /* finds the exits of functions, in a process of its own */
 	bool guarded;	  /* measure the cost of marks for each domain (--max-overhead) */
 	bool mark_stacks; /* record call stacks of marks */
@@ -106,12 +108,13 @@ struct broker_loaded {
 	int unwind[BROKER_UNWIND_MAPS]; /* to be mapped; -1 without call stacks */
 	bool has_unwind;
 	uint32_t shared_size;
-	bool uprobe_multi;  /* one link for many sites; otherwise one per site */
-	bool can_loop;	    /* the kernel has bpf_loop(), so BPF loops need no small bound */
-	bool can_hold;	    /* threads can be held until libraries are attached */
-	bool confined;	    /* the broker has a filter of system calls */
-	bool sample_cycles; /* cycles trigger the samples, else the clock of each CPU */
-	bool optimised_nop; /* the trial found the optimised nop correct on this kernel */
+	bool uprobe_multi;    /* one link for many sites; otherwise one per site */
+	bool return_sessions; /* return probes are sessions: one for entry and return */
+	bool can_loop;	      /* the kernel has bpf_loop(), so BPF loops need no small bound */
+	bool can_hold;	      /* threads can be held until libraries are attached */
+	bool confined;	      /* the broker has a filter of system calls */
+	bool sample_cycles;   /* cycles trigger the samples, else the clock of each CPU */
+	bool optimised_nop;   /* the trial found the optimised nop correct on this kernel */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	/* Guarded: the cost of a mark before the BPF program starts to measure it. */
 	uint64_t entry_ns;
@@ -204,6 +207,8 @@ enum broker_program {
 	BROKER_FLUSH,	  /* a thread of buffered mode hands its buffer over */
 	BROKER_USDT,	  /* existing USDT probes, with config.usdt */
 	BROKER_FUNCTIONS, /* entries and exits of functions, with config.functions */
+	/* Returns of functions, with config.return_probes; with loaded.return_sessions their entries, too. */
+	BROKER_RETURNS,
 	BROKER_PROGRAMS,
 };
 
@@ -239,7 +244,7 @@ bool file_is_served(int fd);
  * Requests the exits of the functions at `n` addresses of an ELF file. Read the reply with
  * proved_next(); it has the functions in their order, as many as fitted and were analysed in time.
  * BROKER_FUNCTIONS can only be attached to sites of replies and to the return instructions of
- * marker stubs.
+ * marker stubs, BROKER_RETURNS only to entries in replies.
  */
 struct broker_functions {
 	uint64_t bytes[PROVER_MAX_REPLY / sizeof(uint64_t)];

@@ -139,7 +139,7 @@ _Noreturn static void attach_first(void)
 	for (i = 0; i < FIRST_UPROBES && program >= 0 && file >= 0; i++) {
 		if (i)
 			poll(NULL, 0, FIRST_UPROBES_MS);
-		if (uprobe_multi_link(program, path, &i, NULL, NULL, 1, 0) < 0)
+		if (uprobe_multi_link(UPROBE_ENTRY, program, path, &i, NULL, NULL, 1, 0) < 0)
 			break;
 	}
 	_exit(0);

@@ -113,7 +113,8 @@ static bool link_may_share(const struct link *link, const struct link_sites *of)
 
 static bool links_too_often(const struct links *links, const struct link_sites *of)
 {
-	bool others = of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS;
+	bool others = of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS ||
+		      of->program == BROKER_RETURNS;
 	unsigned *times = calloc(of->n, sizeof(*times)), i;
 	bool found = !times;
 	uint32_t j;

@@ -112,9 +112,13 @@ static void configure_batching(struct proftrace_bpf *skel, const struct broker_c
 	bpf_program__set_autoload(skel->progs.on_prepare_exec, sees_exec);
 }
 
-static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)
+static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi,
+			   bool return_sessions)
 {
 	bpf_program__set_autoload(skel->progs.usdt, usdt);
+	bpf_program__set_autoload(skel->progs.usdt_session, return_sessions);
+	bpf_program__set_expected_attach_type(skel->progs.usdt_session, TRACE_UPROBE_SESSION);
+	skel->rodata->return_sessions = return_sessions;
 	if (usdt)
 		bpf_map__set_max_entries(skel->maps.usdt_specs, USDT_MAX_SPECS);
 	if (uprobe_multi)
@@ -227,5 +231,6 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	configure_unwind(skel, config, loaded);
 	configure_tables(skel, config->table_rows);
 	configure_batching(skel, config, types);
-	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
+	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi,
+		       programs->return_sessions);
 }

@@ -26,21 +26,33 @@ int empty_program_load(unsigned expected_attach_type, unsigned flags)
 	return fd < 0 ? -errno : fd;
 }
 
-bool kernel_has_uprobe_multi(void)
+static bool kernel_has_link(enum uprobe_form form)
 {
 	uint64_t offset = 0;
-	int program = empty_program_load(TRACE_UPROBE_MULTI, 0), link;
+	int program = empty_program_load(
+		form == UPROBE_SESSION ? TRACE_UPROBE_SESSION : TRACE_UPROBE_MULTI, 0);
+	int link;
 
 	if (program < 0)
 		return false;
 	/*
 	 * A kernel that knows the link type first checks the file, and "/" is not a regular file.
 	 */
-	link = uprobe_multi_link(program, "/", &offset, NULL, NULL, 1, 0);
+	link = uprobe_multi_link(form, program, "/", &offset, NULL, NULL, 1, 0);
 	if (link >= 0)
 		close(link);
 	close(program);
 	return link == -EBADF;
+}
+
+bool kernel_has_uprobe_multi(void)
+{
+	return kernel_has_link(UPROBE_ENTRY);
+}
+
+bool kernel_has_return_sessions(void)
+{
+	return kernel_has_link(UPROBE_SESSION);
 }
 
 bool kernel_has_bpf_loop(void)

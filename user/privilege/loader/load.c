@@ -214,6 +214,12 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		config->usdt ? copy_fd(bpf_program__fd(skel->progs.usdt), &error) : -1;
 	programs->program_fds[BROKER_FUNCTIONS] =
 		config->functions ? copy_fd(bpf_program__fd(skel->progs.usdt), &error) : -1;
+	programs->program_fds[BROKER_RETURNS] = -1;
+	if (config->return_probes)
+		programs->program_fds[BROKER_RETURNS] =
+			copy_fd(bpf_program__fd(programs->return_sessions ? skel->progs.usdt_session
+									  : skel->progs.usdt),
+				&error);
 	programs->base_fd = bpf_program__autoload(skel->progs.on_timer)
 				    ? copy_fd(bpf_program__fd(skel->progs.on_timer), &error)
 				    : -1;
@@ -229,6 +235,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	}
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
+	loaded->return_sessions = programs->return_sessions;
 	loaded->has_usdt = config->usdt || config->functions;
 	probe_optimised_nop(programs, loaded);
 	if (config->guarded) {
@@ -450,6 +457,14 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 		failure_hint(f,
 			     "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have; in a "
 			     "container or chroot, /sys has to be mounted");
+		return -ENOTSUP;
+	}
+	programs->return_sessions = config->return_probes && kernel_has_return_sessions();
+	if (config->return_probes && !programs->return_sessions && !broker_links_each(config)) {
+		failure_set(f, -ENOTSUP, "cannot use return probes", "",
+			    "this kernel (before 6.13) would put them into every process that uses "
+			    "the file");
+		failure_hint(f, "record with --no-children, or not as root");
 		return -ENOTSUP;
 	}
 	filters = programs->uprobe_multi && broker_links_each(config);

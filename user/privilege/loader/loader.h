@@ -36,6 +36,7 @@ struct loaded_programs {
 	int base_fd; /* the program that sends the counters of the thread that has the CPU; -1: not needed */
 	bool uprobe_multi;
 	bool breaks_nop5;
+	bool return_sessions;
 	struct provers *provers; /* with config.functions */
 	struct proftrace_bpf *skeleton;
 	uint64_t attach_ns; /* that the kernel took for the last attach */

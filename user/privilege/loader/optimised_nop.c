@@ -84,7 +84,8 @@ _Noreturn static void trial(void)
 	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
 	if (!offset || program < 0)
 		_exit(2);
-	link = uprobe_multi_link(program, "/proc/self/exe", &offset, NULL, NULL, 1, getpid());
+	link = uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL, NULL, 1,
+				 getpid());
 	if (link < 0)
 		_exit(2);
 	if (try_often() || try_in_child())

@@ -98,7 +98,8 @@ static int trial_run(pid_t child, int go, int map, int program)
 	uint32_t first = 0;
 
 	memcpy(before, (const void *)pid_filter_trial, sizeof(before));
-	link = offset ? uprobe_multi_link(program, "/proc/self/exe", &offset, NULL, NULL, 1, child)
+	link = offset ? uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL,
+					  NULL, 1, child)
 		      : -ENOENT;
 	if (link < 0)
 		return PID_FILTER_UNKNOWN;

@@ -20,8 +20,9 @@
 #include "privilege/broker/protocol.h"
 #include "privilege/broker/server.h"
 
-#define PROVED_MAX_FILES 1024	    /* each is a descriptor */
-#define PROVED_MAX_SITES (1u << 20) /* of all files: as many as can be attached */
+#define PROVED_MAX_FILES 1024	      /* each is a descriptor */
+#define PROVED_MAX_SITES (1u << 20)   /* of all files: as many as can be attached */
+#define PROVED_ENTRY	 (1ull << 63) /* in an offset: the beginning of a function, and no exit */
 #define DEBUG_FILES	 "/usr/lib/debug/.build-id/"
 
 /* The identity and the state of a file at one moment. */
@@ -35,7 +36,8 @@ struct file_state {
 struct proved_file {
 	int fd;
 	struct file_state state;
-	uint64_t *offsets; /* of sites; the first `sorted` of them are sorted and unique */
+	uint64_t *
+		offsets; /* of sites, those of entries also with PROVED_ENTRY; the first `sorted` of them are sorted and unique */
 	unsigned n, sorted, capacity;
 };
 
@@ -146,11 +148,12 @@ static void proved_sort_sites(struct provers *p, struct proved_file *file)
 	file->n = file->sorted = n;
 }
 
-static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t vaddr)
+static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t vaddr,
+			   uint64_t flag)
 {
 	uint64_t offset;
 
-	if (!segments_offset(&p->segments, vaddr, true, &offset))
+	if (!segments_offset(&p->segments, vaddr, true, &offset) || offset & PROVED_ENTRY)
 		return -EBADMSG;
 	/* Sites may have been proved more than once. */
 	if (p->n_sites >= PROVED_MAX_SITES)
@@ -159,7 +162,7 @@ static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t
 		return -ENOSPC;
 	if (!array_reserve(file->offsets, file->n, file->capacity, 64))
 		return -ENOMEM;
-	file->offsets[file->n++] = offset;
+	file->offsets[file->n++] = offset | flag;
 	p->n_sites++;
 	return 0;
 }
@@ -289,9 +292,10 @@ static int proved_add_reply(struct provers *p, struct proved_file *file, size_t 
 
 	while (!error && proved_next(&reader, &function, &exits, &refusal) > 0) {
 		if (!refusal)
-			error = proved_add_site(p, file, function->entry);
+			error = proved_add_site(p, file, function->entry, 0)
+					?: proved_add_site(p, file, function->entry, PROVED_ENTRY);
 		for (uint32_t i = 0; i < function->n_exits && !error; i++)
-			error = proved_add_site(p, file, exits[i].vaddr);
+			error = proved_add_site(p, file, exits[i].vaddr, 0);
 	}
 	return error;
 }
@@ -373,8 +377,9 @@ static bool proved_has_site(const struct proved_file *file, uint64_t offset)
 }
 
 bool functions_proved(struct provers *p, int elf_fd, const struct segments *segments,
-		      const struct broker_site *sites, unsigned n)
+		      const struct broker_site *sites, unsigned n, bool entries)
 {
+	const uint64_t flag = entries ? PROVED_ENTRY : 0;
 	struct proved_file *file;
 	struct broker_site *others;
 	struct file_state state;
@@ -390,12 +395,13 @@ bool functions_proved(struct provers *p, int elf_fd, const struct segments *segm
 	if (file)
 		proved_sort_sites(p, file);
 	for (i = 0; i < n; i++) {
-		if (sites[i].semaphore_offset || !proved_has_site(file, sites[i].offset))
+		if (sites[i].semaphore_offset || sites[i].offset & PROVED_ENTRY ||
+		    !proved_has_site(file, sites[i].offset | flag))
 			others[n_others++] = sites[i];
 	}
 	/* The return instruction of a marker at the end of a function is proved by the note of the marker. */
-	proved = !n_others ||
-		 sites_proved(elf_fd, segments, BROKER_FUNCTIONS, false, others, n_others);
+	proved = !n_others || (!entries && sites_proved(elf_fd, segments, BROKER_FUNCTIONS, false,
+							others, n_others));
 	free(others);
 	return proved;
 }

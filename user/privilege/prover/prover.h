@@ -112,9 +112,12 @@ void provers_free(struct provers *p);
 int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsigned n,
 		    bool skip_nop5, const void **ret_reply, size_t *ret_size, struct failure *f);
 
-/* Whether all of these sites are proved, for the file as it is now. */
+/*
+ * Whether all of these sites are proved, for the file as it is now. `entries`: as the beginnings of functions, where the
+ * return address is where the kernel's return probe replaces it.
+ */
 bool functions_proved(struct provers *p, int elf_fd, const struct segments *segments,
-		      const struct broker_site *sites, unsigned n);
+		      const struct broker_site *sites, unsigned n, bool entries);
 
 /* --- internal ---------------------------------------------------------------------------------------- */
 

@@ -80,6 +80,20 @@ struct {
 } traced SEC(".maps");
 
 /*
+ * A deletion can fail: from Linux 6.15 on, a lock whose owner the host does not run for a quarter of a second is given up.
+ * What has no flags is not recorded.
+ */
+static __always_inline void untrace(__u32 tgid)
+{
+	__u32 *flags = bpf_map_lookup_elem(&traced, &tgid);
+
+	if (!flags)
+		return;
+	*flags = 0;
+	bpf_map_delete_elem(&traced, &tgid);
+}
+
+/*
  * The nesting of a thread and what else is kept for it. The state belongs to the thread alone, so
  * nothing here needs to be atomic. Each level keeps the token of its BEGIN, so that an END finds
  * its own slice, and whether the BEGIN was recorded, so that its END is recorded if and only if the

@@ -54,7 +54,8 @@ static __always_inline struct thread_state *thread_state_lookup(struct task_stru
 		return st;
 	if (!threads_stored)
 		return NULL;
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	st = bpf_task_storage_get(&threads, task, NULL, 0);
+	return st && st->birth ? st : NULL;
 }
 
 /*
@@ -116,16 +117,15 @@ static __always_inline struct thread_state *thread_state_begin(struct task_struc
 	if (owner && owner != pid_tgid) {
 		threads_stored = 1;
 		st = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (st)
-			st->birth = task->start_time;
-		return st;
+		return st ? slot_begin(st, task->start_time) : NULL;
 	}
 	return slot_begin(st, task->start_time);
 }
 
 /*
  * The thread exits, or no longer has this number, or executes another program. Whatever `threads_stored` is: the recorder
- * may write it, and a state that outlives an execution would have the memory of the new program read.
+ * may write it, and a state that outlives an execution would have the memory of the new program read. The deletion fails if a
+ * thread was interrupted in such a call on this CPU; a state without a birth is none.
  */
 static __always_inline void thread_state_end(struct task_struct *task, __u64 pid_tgid)
 {
@@ -133,6 +133,10 @@ static __always_inline void thread_state_end(struct task_struct *task, __u64 pid
 
 	if (st)
 		__sync_val_compare_and_swap(&st->owner, pid_tgid, 0);
+	st = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!st)
+		return;
+	st->birth = 0;
 	bpf_task_storage_delete(&threads, task);
 }
 

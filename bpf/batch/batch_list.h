@@ -64,6 +64,18 @@ struct {
 	__type(value, struct batch_inherited);
 } batches_inherited SEC(".maps");
 
+/* If the deletion fails (see untrace()), nothing is listed all the same. */
+static __always_inline void batches_forget_inherited(__u64 pid_tgid)
+{
+	struct batch_inherited *inherited = bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
+
+	if (!inherited)
+		return;
+	inherited->adopted = 1;
+	inherited->n = inherited->more = 0;
+	bpf_map_delete_elem(&batches_inherited, &pid_tgid);
+}
+
 /*
  * Batches that were handed over before their memory was unmapped, possibly by another thread than
  * their owner. When the owner exits, it cannot read them, but nothing is lost. Several threads may

@@ -122,7 +122,7 @@ static __always_inline bool send_fork(struct task_struct *parent, struct task_st
 	if (inherit_batches(parent, pid_tgid_of(child)))
 		return true;
 	/* Its marks could not be told from those that its parent had made. */
-	bpf_map_delete_elem(&traced, &tgid);
+	untrace(tgid);
 	account_add(ACCOUNT_PROCESSES);
 	send_untraced(tgid, child->pid);
 	return false;
@@ -144,8 +144,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		 * The number is reused: the process that had it has exited, and this one is not
 		 * traced.
 		 */
-		if (bpf_map_lookup_elem(&traced, &tgid))
-			bpf_map_delete_elem(&traced, &tgid);
+		untrace(tgid);
 		if (flags && each_links)
 			send_follow(FOLLOW_CLEAN, tgid, parent_tgid);
 		return 0;
@@ -280,7 +279,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	syscall_slot_executed(task, (__u64)tgid << 32 | (__u32)old_pid);
 	/* They were in the memory that is replaced, also if the thread has not marked since. */
 	if (batching)
-		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
+		batches_forget_inherited(pid_tgid);
 	if (!flags && !(recording && is_target(task, bprm)))
 		return 0;
 	stays = any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
@@ -304,7 +303,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		return 0;
 	if (is_recorded)
 		send_untraced_exit(task);
-	bpf_map_delete_elem(&traced, &tgid);
+	untrace(tgid);
 	thread_state_end(task, pid_tgid);
 	return 0;
 }
@@ -398,13 +397,16 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
  */
 static __always_inline bool has_unsent_batches(struct task_struct *task, __u64 pid_tgid)
 {
+	const struct batch_inherited *inherited;
 	__u32 tgid = pid_tgid >> 32;
 	const __u64 *birth;
 
 	if (!batching)
 		return false;
-	if (thread_state_lookup(task, pid_tgid) ||
-	    bpf_map_lookup_elem(&batches_inherited, &pid_tgid))
+	if (thread_state_lookup(task, pid_tgid))
+		return true;
+	inherited = bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
+	if (inherited && !inherited->adopted)
 		return true;
 	birth = bpf_map_lookup_elem(&ended_processes, &tgid);
 	return birth && *birth == birth_of_process() && batches_have_found(pid_tgid);
@@ -456,7 +458,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		follow_exit(task);
 	/* Whether or not anything is recorded: the next process of this number must not be taken for it. */
 	if (is_traced && BPF_CORE_READ(task, signal, live.counter) == 0)
-		bpf_map_delete_elem(&traced, &tgid);
+		untrace(tgid);
 	if (batching)
 		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	/* Also for threads that are not traced: a slot must not stay with an exited thread. */

@@ -44,6 +44,7 @@ __u32 sched_lost_sent;
 __u64 base_lost_ns;	/* bpf/batch/counters.bpf.c: when the last record was lost */
 __u64 attached_ns;	/* when the first attaching was complete */
 __u64 followed_late_ns; /* the longest time that a process had no links (privilege/broker/follow.c) */
+__u32 bases_wanted;	/* bpf/batch/counters.bpf.c: some domain is in buffered mode */
 __u32 counter_off_in; /* a process that may not read the processor's counter (bpf/batch/counter_off.bpf.c) */
 __u64 buffers_left_ns; /* when all domains began to leave buffered mode (HOLD_COUNTER); 0: they have not */
 /* the state of at least one thread is in its task's storage (bpf/threads.h) */

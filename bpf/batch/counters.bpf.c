@@ -10,6 +10,8 @@
  * - at clock ticks, when the scheduler leaves out the time of interrupts and what the hypervisor has taken;
  * - for threads that have a CPU while their process becomes traced: the broker runs the program on each CPU.
  *
+ * Under --mode auto none is sent while all domains are in exact mode, where each mark has its own values.
+ *
  * A base that is lost makes the counters of the thread unknown until the next one. The values are absolute, so nothing
  * else is lost with it.
  */
@@ -27,7 +29,7 @@ __u64 timer_starts[ACCOUNT_CPUS];
 
 static __always_inline bool needs_bases(const struct task_struct *task)
 {
-	return recording && !(task->flags & (TASK_IS_EXITING | TASK_IS_KERNELS)) &&
+	return recording && bases_wanted && !(task->flags & (TASK_IS_EXITING | TASK_IS_KERNELS)) &&
 	       traced_flags(task->tgid);
 }
 

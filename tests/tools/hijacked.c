@@ -320,6 +320,7 @@ static void ask_random(void)
 	const struct request honest[] = {
 		{ .kind = REQUEST_IDENTIFY, .pid = h.target },
 		{ .kind = REQUEST_TRACE, .what = TRACED_MARKS, .pid = h.target },
+		{ .kind = REQUEST_BASES },
 		{ .kind = REQUEST_OPEN, .what = BROKER_MAPS, .pid = h.target },
 		{ .kind = REQUEST_ATTACH, .what = BROKER_MARKS, .pid = h.target, .n_sites = 8 },
 		{ .kind = REQUEST_DETACH, .n_sites = 1 },
@@ -336,7 +337,7 @@ static void ask_random(void)
 			packet[j] = (unsigned char)rand();
 		/* Every second one is a request of which one byte is another one. */
 		if (i & 2) {
-			const struct request *r = &honest[random_number() % 6];
+			const struct request *r = &honest[random_number() % 7];
 
 			memcpy(packet, r, sizeof(*r));
 			size = sizeof(*r) + (r->kind == REQUEST_ATTACH	    ? 8 * sizeof(h.sites[0])

@@ -127,6 +127,13 @@ static void note_counter_off(struct capture *c)
 			    c->shared->counter_off_in);
 }
 
+static void begin_recording(struct capture *c)
+{
+	c->shared->bases_wanted = c->options.batching && !c->options.changing;
+	c->shared->recording = 1;
+	note_counter_off(c);
+}
+
 int capture_open(const struct capture_options *options, struct capture **ret_capture,
 		 struct failure *f)
 {
@@ -203,8 +210,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	if (options->changing && !c->loaded.entry_ns)
 		c->loaded.entry_ns = 1000;
 	c->shared->guard_longest = GUARD_LONGEST * c->loaded.entry_ns;
-	c->shared->recording = 1;
-	note_counter_off(c);
+	begin_recording(c);
 	*ret_capture = c;
 	return 0;
 }

@@ -15,9 +15,10 @@
 #include "capture/batch/batch.h"
 #include "proftrace.skel.h"
 
-#define DRAIN_ROUNDS 64 /* in case the target never stops marking */
-#define ENOUGH	     32 /* timed marks for an average */
-#define BUFFERED_NS  20 /* a mark in buffered mode (README, What it costs) */
+#define DRAIN_ROUNDS	64 /* in case the target never stops marking */
+#define ENOUGH		32 /* timed marks for an average */
+#define BASES_LONGER_NS 1000000000ull
+#define BUFFERED_NS	20 /* a mark in buffered mode (README, What it costs) */
 
 /*
  * Reads the CPU clock of a whole process, with the clock number that the kernel gives it
@@ -70,6 +71,8 @@ unsigned guard_number(struct capture *c, const struct name *domain)
 	c->guard.n = i + 1;
 	c->guard.domains[i].name = domain;
 	c->guard.domains[i].buffered = c->options.begin_buffered;
+	if (c->options.changing && c->options.begin_buffered)
+		batch_bases_begin(c);
 	return i;
 }
 
@@ -141,6 +144,20 @@ static void compute_domain_costs(struct capture *c, struct costs *costs,
 	costs->n = c->guard.n;
 }
 
+/* A thread may have been stopped in a mark since the last domain left buffered mode. */
+static void end_bases(struct capture *c)
+{
+	uint64_t now_ns = monotonic_now();
+
+	for (unsigned i = 1; i < c->guard.n; i++) {
+		if (c->guard.domains[i].buffered && c->guard.domains[i].can_buffer)
+			c->guard.buffered_ns = now_ns;
+	}
+	if (c->options.changing && c->shared->bases_wanted &&
+	    now_ns - c->guard.buffered_ns > BASES_LONGER_NS)
+		batch_bases_end(c);
+}
+
 bool capture_costs(struct capture *c, uint64_t least_cpu_ns, struct costs *ret_costs)
 {
 	struct guard_count all = { 0 };
@@ -150,6 +167,7 @@ bool capture_costs(struct capture *c, uint64_t least_cpu_ns, struct costs *ret_c
 		add_cpu_time(c, p, read_process_clock(p->pid));
 	if (!c->options.guarded || c->guard.cpu_ns < least_cpu_ns)
 		return false;
+	end_bases(c);
 	for (unsigned i = 0; i < c->guard.n; i++) {
 		struct guard_count one = sum_guard_counts(c, i);
 
@@ -169,8 +187,11 @@ uint64_t capture_entry_ns(const struct capture *c)
 
 void capture_change_modes(struct capture *c, const bool *domains)
 {
-	for (unsigned i = 1; i < c->guard.n; i++)
+	for (unsigned i = 1; i < c->guard.n; i++) {
 		c->guard.domains[i].buffered ^= domains[i];
+		if (domains[i] && c->guard.domains[i].buffered)
+			batch_bases_begin(c);
+	}
 	files_change_modes(c, domains);
 }
 

@@ -276,8 +276,9 @@ struct capture {
 
 	/* guard.c */
 	struct {
-		unsigned n;	 /* numbers in use; 0 is the control site */
-		uint64_t cpu_ns; /* of all processes in this interval */
+		unsigned n;	      /* numbers in use; 0 is the control site */
+		uint64_t cpu_ns;      /* of all processes in this interval */
+		uint64_t buffered_ns; /* when a domain was in buffered mode last */
 		struct guard_domain domains[GUARD_DOMAINS];
 		pid_t forbidden_by; /* the process for which no domain may be in buffered mode; 0: none */
 	} guard;

@@ -365,6 +365,9 @@ void batch_marks_free(struct batches *b);
 void batch_base_add(struct capture *c, const struct record *r, size_t size);
 /* A record with values was lost: no thread's values up to then are certain. */
 void batch_bases_lost(struct batches *b, uint64_t lost_ns);
+/* Under --mode auto: before a domain is in buffered mode, and some time after the last one has been. */
+void batch_bases_begin(struct capture *c);
+void batch_bases_end(struct capture *c);
 /* Asks the kernel for losses. Called after the memory of programs was read and before marks of it are emitted. */
 void batch_bases_check(struct capture *c);
 /* Sets the counters of a BEGIN or an END of the thread. */

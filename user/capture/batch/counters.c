@@ -36,6 +36,22 @@ void batch_bases_lost(struct batches *b, uint64_t lost_ns)
 		b->base_lost_ns = lost_ns;
 }
 
+void batch_bases_begin(struct capture *c)
+{
+	if (c->shared->bases_wanted)
+		return;
+	/* Those from before are too old. */
+	batch_bases_lost(c->batches, monotonic_now());
+	__atomic_store_n(&c->shared->bases_wanted, 1, __ATOMIC_SEQ_CST);
+	broker_send_bases(c->broker);
+}
+
+void batch_bases_end(struct capture *c)
+{
+	__atomic_store_n(&c->shared->bases_wanted, 0, __ATOMIC_SEQ_CST);
+	batch_bases_lost(c->batches, monotonic_now());
+}
+
 void batch_bases_check(struct capture *c)
 {
 	uint64_t lost_ns = __atomic_load_n(&c->shared->base_lost_ns, __ATOMIC_ACQUIRE);

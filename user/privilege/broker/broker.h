@@ -182,6 +182,8 @@ void broker_container(struct broker *broker, pid_t pid, char *name, size_t size)
 
 /* Sets TRACED_PAUSED and the order (TRACED_ORDER_SHIFT) of a traced process. */
 int broker_pause(struct broker *broker, pid_t pid, uint32_t flags, struct failure *f);
+/* Sends the counters of the threads that have a CPU (bpf/batch/counters.bpf.c). */
+void broker_send_bases(struct broker *broker);
 
 enum broker_file {
 	BROKER_MAPS,   /* /proc/PID/maps */

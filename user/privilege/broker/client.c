@@ -320,6 +320,15 @@ int broker_pause(struct broker *b, pid_t pid, uint32_t flags, struct failure *f)
 	return broker_request(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
 }
 
+void broker_send_bases(struct broker *b)
+{
+	struct request request = { .kind = REQUEST_BASES };
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	broker_request(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, NULL);
+}
+
 int broker_open(struct broker *b, enum broker_file what, const struct broker_target *target,
 		uint64_t start, uint64_t end, struct failure *f)
 {

@@ -398,6 +398,8 @@ static int serve_one(struct server *s)
 		reply.error = trace(s, r, f);
 	} else if (r->kind == REQUEST_PAUSE) {
 		reply.error = pause_process(&s->programs, r, f);
+	} else if (r->kind == REQUEST_BASES) {
+		send_bases(&s->programs);
 	} else if (r->kind == REQUEST_OPEN) {
 		opened = open_for(s, r, f);
 		reply.error = opened < 0 ? opened : 0;

@@ -50,7 +50,8 @@ enum record_kind {
 	RECORD_RESUME = 35,
 	RECORD_DUMP = 36,
 	RECORD_STOP = 37,
-	RECORD_INCLUDE_JSON = 38, /* one argument, the path */
+	/* one argument, the path; a = the effective user of the thread, for whom it may be read */
+	RECORD_INCLUDE_JSON = 38,
 	RECORD_SCOPE_PUSH = 39,
 	RECORD_SCOPE_POP = 40,
 	/*

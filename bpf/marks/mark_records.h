@@ -318,6 +318,8 @@ __noinline int emit_strings(struct bpf_user_pt_regs_t *regs, struct thread_state
 		offset = copy_string_args(s, offset, m->meta, m->ip);
 	s->rec.args.keys = site_distance(ARG(ctx, 5), m->ip);
 	fill_mark_operands(&s->rec.ops, ctx, m);
+	if (m->kind == RECORD_INCLUDE_JSON)
+		s->rec.ops.a = BPF_CORE_READ(task, cred, euid.val);
 	if (m->meta & META_IN_REGISTERS)
 		s->rec.ops.b = 0;
 	else if (m->meta & META_CATEGORIES && m->meta & META_NAME_DYNAMIC)

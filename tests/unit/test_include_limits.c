@@ -47,9 +47,11 @@ static void write_trace(const char *path)
 static void name_by_program(struct recording *r, const char *path)
 {
 	struct arg arg = { .type = ARG_STRING, .length = (uint32_t)strlen(path), .s = path };
-	struct event e = {
-		.kind = EVENT_INCLUDE_JSON, .pid = (uint32_t)getpid(), .n_args = 1, .args = &arg
-	};
+	struct event e = { .kind = EVENT_INCLUDE_JSON,
+			   .pid = (uint32_t)getpid(),
+			   .id = geteuid(),
+			   .n_args = 1,
+			   .args = &arg };
 
 	include_add_named(r, &e);
 }

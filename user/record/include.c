@@ -299,7 +299,6 @@ int include_all(struct recording *r)
 	/* The recording itself is complete on disk whatever happens now. */
 	outputs_flush(r);
 	plugins_flush(r);
-	include_distrust_all(r);
 	from_programs = in->n;
 	for (unsigned i = 0; i < r->options->n_includes; i++)
 		include_add(in, r->options->includes[i]);

@@ -15,8 +15,6 @@ struct includes;
 
 /* A program's EVENT_INCLUDE_JSON: kept until the end. From now on only the file may be missing. */
 void include_add_named(struct recording *r, const struct event *event);
-/* A program's EVENT_EXEC: from then on it may be of another user. */
-void include_handle_exec(struct recording *r, const struct event *event);
 
 /*
  * Reads all of them into the recording, as its last events. Returns 0, or negative errno if a file

@@ -20,12 +20,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static bool requester_owns(const struct requester *requester, const struct stat *st)
-{
-	return requester->known ? requester->uid == st->st_uid
-				: requester->or_us && st->st_uid == geteuid();
-}
-
 /*
  * Whether everybody has this permission, which is that of others. It does not hold for whom an access control list excludes,
  * nor for the group of the file, if that has less: which groups the user has is not known.
@@ -42,20 +36,19 @@ static bool everybody_may(int fd, const struct stat *st, mode_t of_others)
 	       (errno == ENODATA || errno == EOPNOTSUPP);
 }
 
-bool requester_may_read(const struct requester *requester, int fd, const struct stat *st)
+bool requester_may_read(uid_t requester, int fd, const struct stat *st)
 {
-	return requester_owns(requester, st) || (requester->known && !requester->uid) ||
-	       everybody_may(fd, st, S_IROTH);
+	return !requester || requester == st->st_uid || everybody_may(fd, st, S_IROTH);
 }
 
-static bool requester_may_enter(const struct requester *requester, int directory)
+static bool requester_may_enter(uid_t requester, int directory)
 {
 	struct stat st;
 
 	if (fstat(directory, &st) || !S_ISDIR(st.st_mode))
 		return false;
-	return requester_owns(requester, &st) ? st.st_mode & S_IXUSR
-					      : everybody_may(directory, &st, S_IXOTH);
+	return requester == st.st_uid ? st.st_mode & S_IXUSR
+				      : everybody_may(directory, &st, S_IXOTH);
 }
 
 /* A deleted file, or one outside of our root, has a path that leads nowhere. */
@@ -100,7 +93,7 @@ static bool access_is_same_file(int a, int b)
 }
 
 /* Consumes the descriptor `at`, the directory at which the path begins. */
-static int access_walk_path(const struct requester *requester, int at, char *path, int place)
+static int access_walk_path(uid_t requester, int at, char *path, int place)
 {
 	char *name, *rest = NULL;
 	bool may;
@@ -119,19 +112,21 @@ static int access_walk_path(const struct requester *requester, int at, char *pat
 	return may ? 0 : -EACCES;
 }
 
-int requester_may_open(const struct requester *requester, int base, int place)
+int requester_may_open(uid_t requester, int base, int place)
 {
-	char from[PATH_MAX], to[PATH_MAX], *path;
+	char from[PATH_MAX], to[PATH_MAX], *path = NULL;
 	int error;
 
 	/* The recorder has no more permissions than this user, or the user is root. */
-	if (requester->known && (!requester->uid || requester->uid == geteuid()))
+	if (!requester || requester == geteuid())
 		return 0;
-	error = access_descriptor_path(base, from);
-	error = error ?: access_descriptor_path(place, to);
+	error = access_descriptor_path(place, to);
+	if (!error && base >= 0) {
+		error = access_descriptor_path(base, from);
+		path = error ? NULL : access_path_beneath(to, from);
+	}
 	if (error)
 		return error;
-	path = access_path_beneath(to, from);
 	if (path)
 		return access_walk_path(requester, fcntl(base, F_DUPFD_CLOEXEC, 0), path, place);
 	return access_walk_path(requester, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), to, place);

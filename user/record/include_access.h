@@ -10,24 +10,14 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/*
- * The user of the program. If it is unknown, only files that everybody may read are allowed and,
- * with `or_us`, files of our own user.
- */
-struct requester {
-	bool known;
-	uid_t uid;
-	bool or_us;
-};
-
-/* Checks the permissions of the file (`fd` may be O_PATH). */
-bool requester_may_read(const struct requester *requester, int fd, const struct stat *st);
+/* Whether the user of the program may read the file (`fd` may be O_PATH). */
+bool requester_may_read(uid_t requester, int fd, const struct stat *st);
 
 /*
- * Checks the directories from `base`, or from the root if `place` is not beneath `base`, to `place`
- * (all O_PATH), independent of the path that was named. Returns 0, or -EACCES if the user may not
+ * Checks the directories from `base`, or from the root if `place` is not beneath `base` or that is -1, to
+ * `place` (all O_PATH), independent of the path that was named. Returns 0, or -EACCES if the user may not
  * enter one of them or there is no such path.
  */
-int requester_may_open(const struct requester *requester, int base, int place);
+int requester_may_open(uid_t requester, int base, int place);
 
 #endif

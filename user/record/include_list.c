@@ -85,33 +85,46 @@ static bool process_shares_root(const char *process)
 	       theirs.st_ino == ours.st_ino;
 }
 
+/* By its effective user: the owner of the directory in /proc is root if the process is not dumpable. */
+static bool process_is_of(const char *process, uid_t user)
+{
+	char path[48], text[2048] = "", *line;
+	unsigned effective;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/status", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %*u %u", &effective) == 1 && effective == user;
+}
+
 /*
  * Called when the program names the file, because the process may have exited when the recording ends. If it has
- * exited already, the path is resolved in the recorder's view. The owner of a process is known until it is waited
- * for; the recorder waits for its command only after draining its marks.
+ * exited already, or has other privileges than when it named the file, the path is resolved in the recorder's view.
+ * The same number may be that of another process by now: it counts for its own user only.
  */
-static void include_identify_requester(const struct recording *r, struct include *include,
-				       uint32_t pid)
+static void include_find_base(struct include *include)
 {
 	char process[32], base[48];
-	struct stat st;
-	bool known;
 
-	snprintf(process, sizeof(process), "/proc/%u", pid);
+	snprintf(process, sizeof(process), "/proc/%u", include->pid);
 	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
-	known = !stat(process, &st);
+	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	include->clock_shift_ns = process_clock_shift(process);
 	include->beneath = !include->absolute && !process_shares_root(process);
-	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (include->base < 0) {
-		known = known && errno == ENOENT && st.st_uid == geteuid();
-		include->base =
-			open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
+	include->base_is_theirs = include->base >= 0 && process_is_of(process, include->requester);
+	if (include->base_is_theirs)
+		return;
+	if (include->base >= 0)
+		close(include->base);
+	include->base = open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (include->base < 0)
 		include->error = -errno;
-	include->requester =
-		(struct requester){ known, known ? st.st_uid : 0, geteuid() && !r->of_others };
 }
 
 void include_add_named(struct recording *r, const struct event *event)
@@ -135,37 +148,8 @@ void include_add_named(struct recording *r, const struct event *event)
 	include->from_program = true;
 	include->absolute = path->s[0] == '/';
 	include->pid = event->pid;
-	include_identify_requester(r, include, event->pid);
-}
-
-/* From now on the file must be readable by everybody: who owned the process when it named the file is unknown. */
-static void include_distrust(struct include *include)
-{
-	if (include->from_program &&
-	    (!include->requester.uid || include->requester.uid == geteuid()))
-		include->requester.known = false;
-}
-
-/*
- * An executed program may make the process root, and it may have been root already when it was identified. The
- * event does not tell, because it arrives later.
- */
-void include_handle_exec(struct recording *r, const struct event *event)
-{
-	for (unsigned i = 0; r->includes && i < r->includes->n; i++) {
-		if (r->includes->list[i].pid == event->pid)
-			include_distrust(&r->includes->list[i]);
-	}
-}
-
-void include_distrust_all(struct recording *r)
-{
-	struct account account = { 0 };
-
-	if (r->capture)
-		capture_account(r->capture, &account);
-	for (unsigned i = 0; account.kernel_events_lost && i < r->includes->n; i++)
-		include_distrust(&r->includes->list[i]);
+	include->requester = (uid_t)event->id;
+	include_find_base(include);
 }
 
 /*
@@ -180,7 +164,7 @@ static int include_check_file(const struct include *in, int fd)
 		return -EIO;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (in->from_program && !requester_may_read(&in->requester, fd, &st))
+	if (in->from_program && !requester_may_read(in->requester, fd, &st))
 		return -EACCES;
 	return in->from_program && !st.st_size ? -ENODATA : 0;
 }
@@ -207,7 +191,8 @@ int include_open(struct include *in)
 		return -errno;
 	error = include_check_file(in, place);
 	if (!error && in->from_program) {
-		error = requester_may_open(&in->requester, in->base, place);
+		error = requester_may_open(in->requester, in->base_is_theirs ? in->base : -1,
+					   place);
 		in->unreachable = error != 0;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);

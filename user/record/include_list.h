@@ -24,7 +24,8 @@ struct include {
 	int base; /* of a program: the directory at which its path begins */
 	bool absolute;
 	bool beneath; /* do not leave that directory: a link would lead out of the program's root */
-	struct requester requester;
+	bool base_is_theirs;
+	uid_t requester; /* the user that the program was when it named the file */
 	uint32_t pid;
 	bool unreachable; /* the error concerns a directory on the path */
 	int error;
@@ -46,9 +47,6 @@ struct includes {
 /* NULL: there is no memory. */
 struct includes *includes_get(struct recording *r);
 struct include *include_add(struct includes *in, const char *path);
-
-/* At the end of the recording: if events of executed programs were lost, nobody knows who the programs were. */
-void include_distrust_all(struct recording *r);
 
 /* Opens the file for reading, if its program may read it. Returns negative errno if not. */
 int include_open(struct include *in);

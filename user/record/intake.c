@@ -85,8 +85,6 @@ int recording_handle_event(void *recording, const struct event *event)
 		scheduler_handle_event(r, event);
 	if (rare(event->kind == EVENT_THREAD_EXIT))
 		killed_handle_exit(r, event);
-	if (rare(event->kind == EVENT_EXEC))
-		include_handle_exec(r, event);
 	if (rare(r->labels)) {
 		if (event->kind == EVENT_EXEC || event->kind == EVENT_COMM)
 			labels_forget(r->labels, event->pid);

@@ -37,7 +37,7 @@ enum __attribute__((packed)) event_kind {
 	EVENT_RESUME,
 	EVENT_DUMP,
 	EVENT_STOP,
-	EVENT_INCLUDE_JSON, /* args[0] is a path */
+	EVENT_INCLUDE_JSON, /* args[0] is a path; id is the user who named it */
 
 	EVENT_MEMORY_RESET, /* pid; from a file: everything that the process had allocated is freed */
 	EVENT_PROCESS_NAME,   /* pid, name */

@@ -263,7 +263,8 @@ static void emit_new_mark(struct capture *c, struct batch_stream *s, const uint6
 	decoded.pid = r->tgid;
 	decoded.tid = r->tid;
 	c->decoded.marks++;
-	if (!decode_batch_event(c, &e, &m, whole, &decoded)) {
+	/* Who names a file is what the kernel says, not the program's memory. */
+	if (m.kind == RECORD_INCLUDE_JSON || !decode_batch_event(c, &e, &m, whole, &decoded)) {
 		c->decoded.malformed++;
 		return;
 	}

@@ -6,8 +6,12 @@
  * breakpoints and counted semaphores in the program for ever, if the process that closes is killed meanwhile. But a
  * process that has been killed already closes everything in order, as nothing can kill it again. So the last
  * descriptor of a link always belongs to such a process. The keeper, which was forked before there were links, forks
- * one for each packet of descriptors from the broker. The process sleeps until the broker and the keeper have closed
- * theirs, is killed, and detaches in its end.
+ * one for each packet of descriptors from the broker, and never has any itself. The process receives the packet, sleeps
+ * until the broker has closed its own descriptors, kills itself, and detaches in its end.
+ *
+ * The broker only closes its own after the process has said that it has all of them. If it does not say that, because
+ * somebody killed it or the keeper, or because it cannot be forked or may not have so many descriptors, the broker closes
+ * nothing any more: the recording ends, and the broker kills itself with all descriptors open.
  *
  * It also is a matter of time. From Linux 6.12 on, when the kernel removes the program of a link, it waits until no
  * thread runs the program any more: for a grace period of RCU, 30 to 80 ms (on 6.18). Before 6.6, closing a perf event
@@ -53,73 +57,80 @@
 
 enum {
 	KEEPER_SOCKET = 3,
-	KEEPER_CLOSE = 'c', /* has the descriptors; the reply comes after KEEPER_GO */
+	KEEPER_CLOSE = 'c', /* has the descriptors */
 	KEEPER_GO = 'g',    /* the broker has closed its own */
 	KEEPER_END = 'e',
 };
 
 struct closers {
 	pthread_mutex_t lock;
-	int socket; /* to the keeper; -1: it has ended */
+	int socket; /* to the keeper and to the process that it has forked last */
+	bool lost;  /* nothing is closed any more */
 };
 
 /* --- the keeper ------------------------------------------------------------------------------------- */
 
-/* Its end by a signal comes without any moment in which it could be killed once more, that by _exit() does not. */
-_Noreturn static void keeper_child(pid_t keeper)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != keeper)
-		raise(SIGKILL);
-	for (;;)
-		pause();
-}
-
-/* If there can be no process, the keeper closes them itself. Returns a pidfd of the process that ends, or -1. */
-static int keeper_close(int socket, const int *fds, unsigned n)
-{
-	const pid_t keeper = getpid();
-	int process = -1;
-	pid_t pid;
-	char go;
-
-	pid = fork();
-	if (!pid)
-		keeper_child(keeper);
-	if (pid > 0)
-		process = (int)syscall(SYS_pidfd_open, pid, 0);
-	while (n)
-		close(fds[--n]);
-	/* The broker has ended when this fails. */
-	if (packet_receive(socket, &go, sizeof(go), NULL) < 0)
-		_exit(0);
-	if (pid > 0)
-		kill(pid, SIGKILL);
-	return process;
-}
-
-_Noreturn static void keeper_serve(int socket)
+/* Returns whether it has the descriptors of a packet, the last ones. */
+static bool closing_receives(void)
 {
 	int fds[MESSAGE_MAX_FDS], process;
+	unsigned n = MESSAGE_MAX_FDS;
+	size_t size;
+	char what;
 
-	for (;;) {
-		unsigned n = MESSAGE_MAX_FDS;
-		size_t size;
-		char what;
-		int error = message_receive(socket, &what, sizeof(what), &size, fds, &n);
+	if (message_receive(KEEPER_SOCKET, &what, sizeof(what), &size, fds, &n) ||
+	    what != KEEPER_CLOSE || packet_send(KEEPER_SOCKET, "", 1, -1) ||
+	    packet_receive(KEEPER_SOCKET, &what, sizeof(what), NULL) < 0)
+		return false;
+	process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	return !packet_send(KEEPER_SOCKET, "", 1, process);
+}
 
+/*
+ * Its end by a signal comes without any moment in which it could be killed once more, that by _exit() does not. `next`: a
+ * pipe to the keeper.
+ */
+_Noreturn static void closing_process(pid_t keeper, int next)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == keeper && closing_receives() && write(next, "", 1) == 1)
+		/* So that its end, which takes a while, does not hide that of the keeper. */
+		close(KEEPER_SOCKET);
+	for (;;)
+		raise(SIGKILL);
+}
+
+/* Whether the process that it forks has received a packet and needs the socket no more. */
+static bool keeper_forks(void)
+{
+	const pid_t keeper = getpid();
+	bool received;
+	int next[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe2(next, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (!pid)
+		closing_process(keeper, next[1]);
+	close(next[1]);
+	received = pid > 0 && read(next[0], &byte, 1) == 1;
+	close(next[0]);
+	return received;
+}
+
+_Noreturn static void keeper_serve(void)
+{
+	struct pollfd p = { .fd = KEEPER_SOCKET, .events = POLLIN };
+
+	while (poll(&p, 1, -1) == 1 && p.revents == POLLIN && keeper_forks()) {
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
-
-		/* With -EMFILE the rest of the descriptors has been closed. */
-		if ((error && error != -EMFILE) || what == KEEPER_END)
-			_exit(0);
-		process = keeper_close(socket, fds, n);
-		if (packet_send(socket, "", 1, process))
-			_exit(0);
-		if (process >= 0)
-			close(process);
 	}
+	/* Not by _exit() either: a packet that nobody has received may be in the socket. */
+	for (;;)
+		raise(SIGKILL);
 }
 
 /*
@@ -160,7 +171,7 @@ _Noreturn static void become_keeper(int socket)
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
-	keeper_serve(KEEPER_SOCKET);
+	keeper_serve();
 }
 
 /* --- the broker's side ------------------------------------------------------------------------------ */
@@ -188,10 +199,17 @@ struct closers *closers_new(void)
 	return NULL;
 }
 
+int closers_fd(const struct closers *c)
+{
+	return c->socket;
+}
+
 void closers_end(struct closers *c)
 {
 	char byte;
 
+	while (c->lost)
+		raise(SIGKILL);
 	if (!packet_send(c->socket, &(char){ KEEPER_END }, 1, -1))
 		packet_receive(c->socket, &byte, sizeof(byte), NULL);
 }
@@ -202,26 +220,45 @@ static void descriptors_close(const int *fds, unsigned n)
 		close(fds[--n]);
 }
 
+/* Returns when a process has all descriptors of the packet. */
+static int closers_hand_over(const struct closers *c, const int *fds, unsigned n)
+{
+	struct pollfd p = { .fd = c->socket };
+	char byte;
+	int error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, fds, n);
+
+	if (!error)
+		error = packet_receive(c->socket, &byte, sizeof(byte), NULL);
+	if (error < 0)
+		return error;
+	/* This process may have been stopped, and the other killed: then the keeper has ended. */
+	return poll(&p, 1, 0) ? -EPIPE : 0;
+}
+
 /*
  * Closes all of them, and returns a pidfd of the process that detaches; -1: it is done, or, if no descriptor was
- * free for the pidfd, soon. While a packet is in the socket or with a process, closing the broker's own descriptors
+ * free for the pidfd, soon; or they stay open until the end. While they are with a process, closing the broker's own
  * is not closing the last ones, so it takes no time, and nothing is lost if the broker is killed in it.
  */
 static int closers_close(struct closers *c, const int *fds, unsigned n)
 {
-	int packet[MESSAGE_MAX_FDS], process = -1, error;
+	int packet[MESSAGE_MAX_FDS], process = -1;
 	char byte;
 
 	for (int i = 0; i < WATCHERS; i++)
 		packet[i] = packet[WATCHERS + n + i] = WATCHERS_FIRST + i;
 	memcpy(packet + WATCHERS, fds, n * sizeof(*fds));
 	pthread_mutex_lock(&c->lock);
-	error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, packet,
-			     n + 2 * WATCHERS);
-	descriptors_close(fds, n);
-	error = error ?: packet_send(c->socket, &(char){ KEEPER_GO }, 1, -1);
-	if (!error)
-		packet_receive(c->socket, &byte, sizeof(byte), &process);
+	if (!c->lost && closers_hand_over(c, packet, n + 2 * WATCHERS)) {
+		c->lost = true;
+		/* The end of the keeper ends the recording, in server.c. */
+		packet_send(c->socket, &(char){ KEEPER_END }, 1, -1);
+	}
+	if (!c->lost) {
+		descriptors_close(fds, n);
+		if (!packet_send(c->socket, &(char){ KEEPER_GO }, 1, -1))
+			packet_receive(c->socket, &byte, sizeof(byte), &process);
+	}
 	pthread_mutex_unlock(&c->lock);
 	return process;
 }

@@ -7,10 +7,15 @@
 
 /* Before there are links, threads and a filter of system calls. Returns NULL on failure. */
 struct closers *closers_new(void);
-/* When nothing is left to be closed. Returns when the keeper has ended. */
+/* Has POLLHUP when the keeper has ended: then nothing can be closed any more but by closers_end(). */
+int closers_fd(const struct closers *closers);
+/*
+ * When all is closed, as far as it could be. Returns when the keeper has ended; or, if something could not be closed, ends
+ * this process in a way in which the kernel closes it completely. Call it when no other thread attaches.
+ */
 void closers_end(struct closers *closers);
 
-/* Closes all, at the same time, and frees them. When it returns, none of their programs runs any more. */
+/* Closes all, at the same time, and frees them. When it returns, none of their programs runs any more, if there is a keeper. */
 void members_close(struct closers *closers, struct member *list);
 /* Closes descriptors that are in no list yet. */
 void links_drop(struct closers *closers, const int *fds, unsigned n);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -459,6 +460,22 @@ static int keep_only(int socket)
 	return kept;
 }
 
+/* Of the caller's limits, those by which the kernel would kill this process or refuse it something while it attaches. */
+static void lift_limits(void)
+{
+	static const int limits[] = { RLIMIT_CPU, RLIMIT_RTTIME, RLIMIT_AS, RLIMIT_DATA,
+				      RLIMIT_NPROC };
+
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+
+		if (!setrlimit(limits[i], &r) || getrlimit(limits[i], &r))
+			continue;
+		r.rlim_cur = r.rlim_max;
+		setrlimit(limits[i], &r);
+	}
+}
+
 static void ignore_signals(void)
 {
 	/* Ctrl-C in the terminal is for the recorder: it says when the end is there. */
@@ -481,14 +498,17 @@ _Noreturn static void server_end(struct server *s)
 
 /*
  * Ends the broker when the recorder has ended. What the recorder has sent may hold the thread that serves requests: to close
- * the last descriptor of a TCP socket with SO_LINGER takes as long as the recorder wants.
+ * the last descriptor of a TCP socket with SO_LINGER takes as long as the recorder wants. It ends as well when the keeper has
+ * ended, without which it could not detach when it must.
  */
 static void *server_watch(void *context)
 {
 	struct server *s = context;
-	struct pollfd polled[] = { { .fd = s->socket }, { .fd = s->recorder, .events = POLLIN } };
+	struct pollfd polled[] = { { .fd = s->socket },
+				   { .fd = s->recorder, .events = POLLIN },
+				   { .fd = closers_fd(s->links->closers) } };
 
-	while (poll(polled, 2, -1) < 0)
+	while (poll(polled, 3, -1) < 0 && errno == EINTR)
 		;
 	server_end(s);
 }
@@ -542,6 +562,7 @@ void broker_serve(int socket, const struct broker_config *config)
 	unsigned n_fds = 0;
 
 	ignore_signals();
+	lift_limits();
 	prctl(PR_SET_NAME, BROKER_NAME);
 	socket = keep_only(socket);
 	if (s) {

@@ -27,7 +27,7 @@ never_else "reading verbs succeed, or say why" "$wrong" ""
 check "reading verbs: both happen" test $succeeded -gt 30 -a $refused -gt 0
 need_tracing
 wrong= succeeded=0 refused=0
-for n in 7 8 12 16 24 32 48 63 64 80 128 256; do
+for n in 7 8 12 16 24 32 48 71 72 80 128 256; do
 	try $n record -q -o r -- "$programs/every_kind" 1 5
 	try $n check
 done

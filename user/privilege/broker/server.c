@@ -527,8 +527,6 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	/* A recorder that reads no answers must not keep the broker from ending. */
 	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
 		   sizeof(struct timeval));
-	/* Confined, it cannot be had any more. */
-	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	pthread_mutex_init(&s->busy, NULL);
 	if (config->functions)
 		s->programs.provers = provers_new(config->prove);
@@ -537,6 +535,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 		return error;
 	if (!s->links || !s->links->closers)
 		return failure_set(f, -ENOMEM, "cannot start the broker", "", NULL);
+	/* Not while loading, which takes the most descriptors; confined, it cannot be had any more. */
+	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	if (each)
 		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
 	/* Threads are held until their requests are served (capture/hurry.c). */

@@ -73,10 +73,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			close(copy);
 	}
 	for (i = 0; i < (int)p->n_files; i++) {
-		for (j = 0; j < p->files[i].n; j++)
-			must(p->files[i].offsets[j] - FUNCTION < sizeof(function));
+		for (j = 0; j < p->files[i].n; j++) {
+			uint64_t offset = p->files[i].offsets[j];
+
+			/* Return probes are for its beginning alone. */
+			must(offset & PROVED_ENTRY ? offset == (FUNCTION | PROVED_ENTRY)
+						   : offset - FUNCTION < sizeof(function));
+		}
 	}
-	must(p->n_sites <= PACKETS * (1 + PROVER_MAX_EXITS));
+	must(p->n_sites <= PACKETS * (2 + PROVER_MAX_EXITS));
 	provers_free(p);
 	close(sockets[1]);
 	return 0;

@@ -36,8 +36,8 @@ struct file_state {
 struct proved_file {
 	int fd;
 	struct file_state state;
-	uint64_t *
-		offsets; /* of sites, those of entries also with PROVED_ENTRY; the first `sorted` of them are sorted and unique */
+	/* Of sites, those of entries also with PROVED_ENTRY. The first `sorted` of them are sorted and unique. */
+	uint64_t *offsets;
 	unsigned n, sorted, capacity;
 };
 

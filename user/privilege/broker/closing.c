@@ -31,10 +31,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -43,17 +41,13 @@
 
 #include "base/descriptors.h"
 #include "base/packet.h"
+#include "privilege/broker/first_uprobe.h"
 #include "privilege/broker/protocol.h"
-#include "privilege/broker/uprobe_multi.h"
-#include "privilege/loader/empty_program.h"
 #include "privilege/loader/loader.h"
 #include "privilege/privileges.h"
 
 #define CLOSING_PROCESSES 128
 #define CLOSING_LINKS	  (MESSAGE_MAX_FDS - 2 * WATCHERS) /* in one packet */
-
-#define FIRST_UPROBES	 6
-#define FIRST_UPROBES_MS 8 /* between two */
 
 enum {
 	KEEPER_SOCKET = 3,
@@ -133,29 +127,6 @@ _Noreturn static void keeper_serve(void)
 		raise(SIGKILL);
 }
 
-/*
- * The first uprobe for a while waits until forks take their lock in another way, for a grace period of RCU: 5 to 16 ms. For
- * the next 30 ms others do not wait. So while the broker loads its programs, a process attaches one where nobody passes, and
- * again until the broker is ready. Without it all is as well, only later.
- */
-_Noreturn static void attach_first(void)
-{
-	int program = empty_program_load(TRACE_UPROBE_MULTI, 0);
-	int file = memfd_create("uprobe", MFD_CLOEXEC);
-	char path[32];
-	uint64_t i;
-
-	close(KEEPER_SOCKET);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	for (i = 0; i < FIRST_UPROBES && program >= 0 && file >= 0; i++) {
-		if (i)
-			poll(NULL, 0, FIRST_UPROBES_MS);
-		if (uprobe_multi_link(UPROBE_ENTRY, program, path, &i, NULL, NULL, 1, 0) < 0)
-			break;
-	}
-	_exit(0);
-}
-
 /* It ends when the broker has closed the socket: not by PR_SET_PDEATHSIG, since it may be closing. */
 _Noreturn static void become_keeper(int socket)
 {
@@ -165,8 +136,11 @@ _Noreturn static void become_keeper(int socket)
 	descriptors_keep_to(KEEPER_SOCKET);
 	/* The broker, which is a real-time process, waits for it and for the processes that detach. */
 	privileges_use_priority(true);
-	if (!fork())
-		attach_first();
+	/* Here, because the broker waits for none of its children, and the keeper for all. */
+	if (!fork()) {
+		close(KEEPER_SOCKET);
+		first_uprobe_attach();
+	}
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);

@@ -434,11 +434,14 @@ $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@echo "  CC    $@"
 	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $< $B/libproftrace.a -o $@ $(TOOL_LIBS) $(LIBS)
 
+$B/tests/tools/hijacked: $(wildcard tests/tools/hijacked/*.[ch])
+$B/tests/tools/overreach: $(wildcard tests/tools/overreach/*.[ch])
 # Its data are at a known place.
-$B/tests/tools/overreach: $(wildcard tests/tools/overreach/*.[ch]) include/proftrace.h $B/libproftrace.a
+$B/tests/tools/overreach: TOOL_LIBS := -no-pie
+$B/tests/tools/hijacked $B/tests/tools/overreach: include/proftrace.h $B/libproftrace.a
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $(filter %.c,$^) $B/libproftrace.a -no-pie -o $@ $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $(filter %.c,$^) $B/libproftrace.a -o $@ $(TOOL_LIBS) $(LIBS)
 
 # Something else happens in the middle of what the broker does.
 $B/tests/tools/let_go: TOOL_LIBS := -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open,--wrap=sites_attach,--wrap=bpf_map_update_elem

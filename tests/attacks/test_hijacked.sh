@@ -40,11 +40,11 @@ cp "$attacks/bystander" "$tmp/privileged" && mkfifo "$tmp/execute"
 privileged=$!
 foreign="$(said "$tmp/other.out" ready) $(said "$tmp/root.out" ready) $(said "$tmp/suid.out" ready)"
 
-# Another recording of root's has breakpoints in everybody's dynamic linker and C library, where threads are held. None of
-# these is requested here.
+# Another recording of root's has breakpoints in everybody's dynamic linker and C library, where threads are held or leave
+# calls. None of these is requested here.
 for file in "$library" "$(ldd "$attacks/bystander" | sed -n 's/^[[:space:]]*\(\/[^ ]*ld-[^ ]*\).*/\1/p')"; do
 	inode=$(stat -L -c %i "$file")
-	readelf -W --dyn-syms "$file" | awk '$8 ~ /^(_dl_debug_state|execve|execveat|fexecve)(@|$)/ { print $2 }' |
+	readelf -W --dyn-syms "$file" | awk '$8 ~ /^(_dl_debug_state|execve|execveat|fexecve|longjmp|__longjmp_chk)(@|$)/ { print $2 }' |
 		while read -r address; do echo "at $inode $((0x$address))"; done
 done >"$tmp/holds"
 changed() { # PID...

@@ -60,13 +60,11 @@ static bool include_is_listed(const struct includes *in, const char *path)
 }
 
 /* A process in a time namespace writes times of that. 0 if it has exited, or the kernel has no such namespaces. */
-static int64_t process_clock_shift(const char *process)
+static int64_t process_clock_shift(int process)
 {
-	char path[48], text[256] = "";
-	int fd;
+	char text[256] = "";
+	int fd = openat(process, "timens_offsets", O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "%s/timens_offsets", process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
 	if (read(fd, text, sizeof(text) - 1) < 0)
@@ -75,25 +73,21 @@ static int64_t process_clock_shift(const char *process)
 	return clock_offset(text, CLOCK_MONOTONIC);
 }
 
-static bool process_shares_root(const char *process)
+static bool process_shares_root(int process)
 {
-	char path[40];
 	struct stat theirs, ours;
 
-	snprintf(path, sizeof(path), "%s/root", process);
-	return !stat(path, &theirs) && !stat("/", &ours) && theirs.st_dev == ours.st_dev &&
-	       theirs.st_ino == ours.st_ino;
+	return !fstatat(process, "root", &theirs, 0) && !stat("/", &ours) &&
+	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 
 /* By its effective user: the owner of the directory in /proc is root if the process is not dumpable. */
-static bool process_is_of(const char *process, uid_t user)
+static bool process_is_of(int process, uid_t user)
 {
-	char path[48], text[2048] = "", *line;
+	char text[2048] = "", *line;
 	unsigned effective;
-	int fd;
+	int fd = openat(process, "status", O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "%s/status", process);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	if (read(fd, text, sizeof(text) - 1) < 0)
@@ -106,18 +100,23 @@ static bool process_is_of(const char *process, uid_t user)
 /*
  * Called when the program names the file, because the process may have exited when the recording ends. If it has
  * exited already, or has other privileges than when it named the file, the path is resolved in the recorder's view.
- * The same number may be that of another process by now: it counts for its own user only.
+ * The same number may be that of another process by now: it counts for its own user only. From then on everything is
+ * looked up in one directory of /proc, where nothing is found any more when that process has exited, too.
  */
 static void include_find_base(struct include *include)
 {
-	char process[32], base[48];
+	char path[32];
+	int process;
 
-	snprintf(process, sizeof(process), "/proc/%u", include->pid);
-	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
-	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%u", include->pid);
+	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	include->clock_shift_ns = process_clock_shift(process);
 	include->beneath = !include->absolute && !process_shares_root(process);
+	include->base = openat(process, include->absolute ? "root" : "cwd",
+			       O_PATH | O_DIRECTORY | O_CLOEXEC);
 	include->base_is_theirs = include->base >= 0 && process_is_of(process, include->requester);
+	if (process >= 0)
+		close(process);
 	if (include->base_is_theirs)
 		return;
 	if (include->base >= 0)

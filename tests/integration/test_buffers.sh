@@ -5,12 +5,12 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 hops=$programs/hops
-rounds=${ROUNDS:-200}
+rounds=${ROUNDS:-200} preload=
 
 record() { # NAME OPTION...
 	name=$1
 	shift
-	"$proftrace" -q -o "$tmp/$name" --summary-json "$tmp/$name.account" "$@" -- "$hops" "$rounds" >"$tmp/$name.said"
+	env LD_PRELOAD="$preload" "$proftrace" -q -o "$tmp/$name" --summary-json "$tmp/$name.account" "$@" -- "$hops" "$rounds" >"$tmp/$name.said"
 	equal "$name: exit status" $? 0
 	check_account "$name" "$tmp/$name.account"
 	equal "$name: marks" "$(field "$tmp/$name.account" written)" "$(said "$tmp/$name.said" marks)"
@@ -35,6 +35,8 @@ fi
 check "one and four: as much in the file" cmp "$tmp/one" "$tmp/four"
 record batch --buffers 4 --mode batch-now
 record sched --buffers 4 --sched
+rounds=20 preload=$programs/later_libbpf.so
+record later-libbpf
 
 # The recorder is stopped while the program marks: all buffers are full, one after the other.
 mkfifo "$tmp/in"

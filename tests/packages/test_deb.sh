@@ -94,6 +94,7 @@ if make_root trixie && apt_in trixie update; then
 	give trixie "$debs"/proftrace_*.deb "$programs/steps"
 	check "Debian 13: apt install" apt_in trixie install "/given/$(cd "$debs" && ls proftrace_*.deb)"
 	enter trixie proftrace -q --summary-json /given/summary -o /given/t -- /given/steps 2 2 10 100 >"$tmp/said" 2>"$tmp/err"
+	equal "Debian 13: works" "$?/$(cat "$tmp/err")" "0/"
 	equal "Debian 13: each mark" "$(field "$given/summary" written)" "$(said "$tmp/said" marks)"
 	check_account "Debian 13" "$given/summary"
 else

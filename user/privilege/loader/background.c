@@ -42,6 +42,27 @@ int background_await_buffers(struct background *b)
 	return b->buffers_error;
 }
 
+/*
+ * libbpf does not make this map itself: 1.4 and 1.5 would tell its descriptor only after all programs are loaded.
+ */
+int background_begin_records(struct background *b, struct bpf_map *records)
+{
+	int fd, error;
+
+	b->records = NULL;
+	if (b->n_buffers != 1)
+		return 0;
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "records", 0, 0, (uint32_t)sysconf(_SC_PAGESIZE),
+			    NULL);
+	if (fd < 0)
+		return fd;
+	error = bpf_map__reuse_fd(records, fd);
+	close(fd);
+	if (!error)
+		b->records = records;
+	return error;
+}
+
 /* Programs that are loaded from now on refer to the ring buffer. */
 static int background_put_records(struct background *b)
 {
@@ -86,6 +107,9 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 		return 0;
 	l = &b->loads[b->n_loads];
 	*l = (struct background_load){ .program = program, .opts = *opts };
+	/* A later libbpf has more fields than the one this was compiled for, and would write those behind the copy. */
+	if (l->opts.sz > sizeof(l->opts))
+		l->opts.sz = sizeof(l->opts);
 	l->n_insns = bpf_program__insn_cnt(program);
 	size = l->n_insns * sizeof(*l->insns);
 	l->insns = malloc(size);

@@ -41,13 +41,15 @@ struct background {
 	unsigned n_buffers;
 	uint32_t buffer_bytes; /* of each */
 	int buffers_error;
-	struct bpf_map *records; /* becomes the ring buffer, if there is only one */
+	struct bpf_map *records; /* will become the ring buffer */
 };
 
 /* Begins to make ring buffers of so many bytes each; makes them at once if no thread can be started. */
 void background_make_buffers(struct background *b, unsigned n, uint32_t bytes);
 /* Waits for them. Returns 0 or a negative errno. */
 int background_await_buffers(struct background *b);
+/* Before libbpf loads: this map becomes the ring buffer, if there is only one. Returns 0 or a negative errno. */
+int background_begin_records(struct background *b, struct bpf_map *records);
 
 /*
  * For libbpf_prog_handler_opts::prog_prepare_load_fn of the programs that come first: the cookie is a struct background. If

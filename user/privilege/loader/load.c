@@ -193,8 +193,8 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	int error;
 
 	programs_configure(skel, config, types, programs, loaded);
-	background->records = background->n_buffers == 1 ? skel->maps.records : NULL;
-	error = proftrace_bpf__load(skel);
+	error = background_begin_records(background, skel->maps.records);
+	error = error ?: proftrace_bpf__load(skel);
 	error = background_await_programs(background, !error) ?: error;
 	error = background_await_buffers(background) ?: error;
 	if (error)

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A library to preload into proftrace: libbpf then behaves as versions 1.4 and 1.5 in two ways. No descriptor of a map
+ * can be had before all programs are loaded, except of one that was given to libbpf. And its options to load a program
+ * have a further field at the end, which it writes.
+ */
+#define _GNU_SOURCE
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dlfcn.h>
+#include <string.h>
+
+struct later_opts {
+	struct bpf_prog_load_opts known;
+	__u32 written;
+};
+
+typedef int (*prepare)(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie);
+enum {
+	GIVEN = 16,
+	HANDLERS = 4
+};
+
+static const struct bpf_map *given[GIVEN];
+static unsigned n_given, n_handlers;
+static struct {
+	prepare original;
+	long cookie;
+} handlers[HANDLERS];
+static int loading;
+
+#define NEXT(name)                               \
+	__typeof__(&name) next;                  \
+	void *address = dlsym(RTLD_NEXT, #name); \
+                                                 \
+	memcpy(&next, &address, sizeof(next))
+
+int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
+{
+	NEXT(bpf_object__load_skeleton);
+	int error;
+
+	loading = 1;
+	error = next(skeleton);
+	loading = 0;
+	return error;
+}
+
+int bpf_map__reuse_fd(struct bpf_map *map, int fd)
+{
+	NEXT(bpf_map__reuse_fd);
+
+	if (n_given < GIVEN)
+		given[n_given++] = map;
+	return next(map, fd);
+}
+
+int bpf_map__fd(const struct bpf_map *map)
+{
+	const void *caller = __builtin_return_address(0);
+	Dl_info info;
+	NEXT(bpf_map__fd);
+
+	/* libbpf itself asks, too. */
+	if (!loading || (dladdr(caller, &info) && strstr(info.dli_fname, "libbpf.so")))
+		return next(map);
+	for (unsigned i = 0; i < n_given; i++) {
+		if (given[i] == map)
+			return next(map);
+	}
+	return -1;
+}
+
+static int prepare_later(struct bpf_program *program, struct bpf_prog_load_opts *opts, long i)
+{
+	struct later_opts later = { .known = *opts };
+	int error;
+
+	later.known.sz = sizeof(later);
+	error = handlers[i].original(program, &later.known, handlers[i].cookie);
+	later.known.sz = opts->sz;
+	*opts = later.known;
+	return error;
+}
+
+int libbpf_register_prog_handler(const char *section, enum bpf_prog_type type,
+				 enum bpf_attach_type attach,
+				 const struct libbpf_prog_handler_opts *opts)
+{
+	struct libbpf_prog_handler_opts later = *opts;
+	NEXT(libbpf_register_prog_handler);
+
+	if (n_handlers == HANDLERS)
+		return -1;
+	handlers[n_handlers].original = later.prog_prepare_load_fn;
+	handlers[n_handlers].cookie = later.cookie;
+	later.prog_prepare_load_fn = prepare_later;
+	later.cookie = n_handlers++;
+	return next(section, type, attach, &later);
+}
+
+int bpf_prog_load(enum bpf_prog_type type, const char *name, const char *license,
+		  const struct bpf_insn *insns, size_t n_insns,
+		  const struct bpf_prog_load_opts *opts)
+{
+	size_t size = opts ? opts->sz : 0;
+	struct later_opts *later = (struct later_opts *)opts;
+	int fd;
+	NEXT(bpf_prog_load);
+
+	if (size < sizeof(*later))
+		return next(type, name, license, insns, n_insns, opts);
+	later->known.sz = sizeof(later->known);
+	fd = next(type, name, license, insns, n_insns, opts);
+	later->known.sz = size;
+	later->written = 1;
+	return fd;
+}

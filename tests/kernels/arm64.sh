@@ -79,6 +79,7 @@ programs="plugin.so handler.so opened.so part.so library.so executes-static samp
 for source in tests/integration/programs/*.c; do
 	case $source in
 	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c | */library.c | */collector.c) ;;
+	*/later_libbpf.c) ;;
 	*/unwound.c) ;; # below
 	*/device.c) ;; # its probe has registers of x86-64
 	*) programs="$programs $(basename "$source" .c)" ;;

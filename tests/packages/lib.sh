@@ -19,7 +19,10 @@ make_root() { # SUITE
 	[ ! -d "$kept/roots/$1" ] || return 0
 	command -v debootstrap >/dev/null || { why="there is no debootstrap"; return 1; }
 	rm -rf "$kept/roots/$1.part"
-	if ! debootstrap --variant=minbase "$1" "$kept/roots/$1.part" >"$tmp/debootstrap" 2>&1; then
+	# The last Debian whose /lib may be another folder than /usr/lib.
+	layout=--merged-usr
+	[ "$1" != bullseye ] || layout=--no-merged-usr
+	if ! debootstrap --variant=minbase $layout "$1" "$kept/roots/$1.part" >"$tmp/debootstrap" 2>&1; then
 		why="debootstrap cannot get $1: $(tail -1 "$tmp/debootstrap")"
 		return 1
 	fi

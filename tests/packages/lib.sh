@@ -40,7 +40,8 @@ shift 5
 exec chroot "$at" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"
 END
 
-# Runs a command in a root. What it changes stays until the end of the test; the root itself does not change.
+# Runs a command in a root. What it changes stays until the end of the test; the root itself does not change. One
+# command at a time, since the kernel does not say what two mounts of the same layers have in them.
 enter() { # ROOT COMMAND...
 	layers=$tmp/layers/$1
 	mkdir -p "$layers/at" "$layers/upper" "$layers/work"
@@ -68,3 +69,11 @@ give() { # ROOT FILE...
 count_slices() { # TRACE NAME
 	"$proftrace" report --format csv "$1" | awk -F, -v name="$2" '$1 == "slice" && $3 == name { n += $5 } END { print n + 0 }'
 }
+
+# The words for a shell that runs a command beside a service, which ends by itself.
+beside='/given/demoserver 600 10 >/dev/null &
+	until grep -qx demoserver /proc/$!/comm; do :; done
+	"$@"
+	status=$?
+	wait
+	exit $status'

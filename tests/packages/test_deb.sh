@@ -61,12 +61,12 @@ check_account "a program with marks" "$given/summary"
 check_agree "a program with marks" "$given/t"
 
 cp "$programs/spans" "$given/demoserver"
-enter bookworm su user -c '/given/demoserver 600 10 >/dev/null' &
-enter bookworm su user -c 'cd && sudo proftrace -q -n demoserver -d 3 --summary-json /given/summary -o /given/name' >"$tmp/said" 2>"$tmp/err"
+enter bookworm su user -c "set -- sudo proftrace -q -n demoserver -d 3 --summary-json /given/summary -o /given/name
+	cd
+	$beside" >"$tmp/said" 2>"$tmp/err"
 equal "sudo proftrace -n NAME: works" "$?/$(cat "$tmp/err")" "0/"
 check "a program that runs, by its name: a trace" test "$(count_slices "$given/name.pftrace" request)" -gt 50
 check_account "by name" "$given/summary"
-wait
 
 check "the other packages can be installed" apt install $(cd "$debs" && ls -- *.deb | grep -v dbgsym | sed 's|^|/given/|')
 cat >"$given/marks.py" <<-END

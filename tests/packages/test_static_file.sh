@@ -65,12 +65,11 @@ for suite in bullseye bookworm trixie; do
 	if make_root $suite; then try_root $suite; else skip "$suite" "$why"; fi
 	[ $suite = bookworm ] && [ -d "$kept/roots/bookworm" ] || continue
 	cp "$programs/spans" "$given/demoserver"
-	enter bookworm /given/demoserver 600 10 >"$tmp/said" &
-	enter bookworm /given/proftrace -q -n demoserver -d 3 --summary-json /given/summary -o /given/name >"$tmp/out" 2>"$tmp/err"
+	enter bookworm sh -c "set -- /given/proftrace -q -n demoserver -d 3 --summary-json /given/summary -o /given/name
+		$beside" >"$tmp/out" 2>"$tmp/err"
 	equal "by its name: works" "$?/$(cat "$tmp/err")" "0/"
 	check "by its name: a trace" test "$(count_slices "$given/name.pftrace" request)" -gt 50
 	check_account "by its name" "$given/summary"
-	wait
 done
 # A root without glibc, whose programs are busybox alone, and the C library of Alpine.
 busybox=$(command -v busybox)

@@ -226,6 +226,17 @@ static __always_inline bool is_on_queue(const struct task_struct *task)
 	return on_queue;
 }
 
+struct task_struct___before_5_16 {
+	unsigned int cpu;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u32 cpu_of(const struct task_struct *task)
+{
+	const struct task_struct___before_5_16 *older = (const void *)task;
+
+	return bpf_core_field_exists(older->cpu) ? older->cpu : task->thread_info.cpu;
+}
+
 static __always_inline int send_waking_record(const void *ctx, struct task_struct *task)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
@@ -250,7 +261,7 @@ static __always_inline int send_waking_record(const void *ctx, struct task_struc
 	r->waker_tgid = from.tgid;
 	r->waker_tid = from.tid;
 	r->cpu = bpf_get_smp_processor_id();
-	r->target_cpu = task->thread_info.cpu;
+	r->target_cpu = cpu_of(task);
 	r->kind = RECORD_WAKING;
 	r->flags = SCHED_TRACED | (from.traced ? SCHED_NEXT_TRACED : 0) |
 		   /* An idle CPU wakes nobody by itself. */

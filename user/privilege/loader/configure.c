@@ -189,15 +189,27 @@ static void configure_holds(struct proftrace_bpf *skel, struct broker_loaded *lo
 	loaded->can_loop = kernel_has_bpf_loop();
 	skel->rodata->can_loop = loaded->can_loop;
 	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
-	if (!loaded->can_hold) {
-		/*
-		 * They are still loaded, because they report new libraries; threads just do not
-		 * wait.
-		 */
-		bpf_program__set_flags(skel->progs.libraries_changed, 0);
-		bpf_program__set_flags(skel->progs.executes, 0);
-		skel->rodata->can_hold = false;
+	skel->rodata->can_hold = loaded->can_hold;
+	/* Otherwise they are still loaded, because they report new libraries; threads just do not wait. */
+	if (loaded->can_hold) {
+		bpf_program__set_flags(skel->progs.libraries_changed, BPF_F_SLEEPABLE);
+		bpf_program__set_flags(skel->progs.executes, BPF_F_SLEEPABLE);
 	}
+}
+
+/*
+ * Before Linux 6.1, which brought the allocator, a map that allocates while a uprobe's program runs makes the kernel
+ * print a warning.
+ */
+static void configure_allocations(struct proftrace_bpf *skel, const struct kernel_types *types)
+{
+	struct bpf_map *const maps[] = { skel->maps.steps, skel->maps.batches_more,
+					 skel->maps.batches_inherited };
+
+	if (types && kernel_types_function(types, "bpf_mem_alloc_init") > 0)
+		return;
+	for (unsigned i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		bpf_map__set_map_flags(maps[i], 0);
 }
 
 void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
@@ -231,6 +243,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	configure_unwind(skel, config, loaded);
 	configure_tables(skel, config->table_rows);
 	configure_batching(skel, config, types);
+	configure_allocations(skel, types);
 	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi,
 		       programs->return_sessions);
 }

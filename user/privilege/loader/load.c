@@ -394,14 +394,16 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	struct kernel_types *types = NULL;
 	struct background background = { 0 };
 	unsigned n = configured_buffers(config);
-	int watchers, marks, error;
+	int watchers, marks, holds, error;
 
 	background_make_buffers(&background, n, config->buffer_bytes / n);
 	if (kernel_types_open(&types))
 		types = NULL;
 	watchers = name_watchers(types);
 	marks = load_in_background(&background);
-	error = watchers < 0 ? watchers : marks < 0 ? marks : 0;
+	/* libbpf's own handler makes them sleepable, which Linux before 6.0 refuses: configure.c decides. */
+	holds = libbpf_register_prog_handler("uprobe.s", BPF_PROG_TYPE_KPROBE, 0, NULL);
+	error = watchers < 0 ? watchers : marks < 0 ? marks : holds < 0 ? holds : 0;
 	error = error ?: try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	/* Of a program that it loads itself libbpf says what is wrong. */
 	background.sequential = background.refused;
@@ -411,6 +413,7 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	/* After the last one libbpf 1.1 must not be given another. */
 	libbpf_unregister_prog_handler(watchers);
 	libbpf_unregister_prog_handler(marks);
+	libbpf_unregister_prog_handler(holds);
 	kernel_types_free(types);
 	return error;
 }

@@ -115,7 +115,8 @@ static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
 			bpf_loop(HOLD_STEPS, hold_step, w, 0);
 	}
 	set_held(false);
-	if (recording && !hold_is_released(w))
+	/* Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). */
+	if (can_hold && recording && !hold_is_released(w))
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 

@@ -127,6 +127,8 @@ struct traced_process {
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
+	unsigned
+		n_mapped; /* files at the last call of its linker, where the kernel cannot hold it there */
 	UT_hash_handle hh;
 };
 
@@ -194,6 +196,7 @@ struct scans {
 	unsigned n;	   /* so many were begun */
 	uint64_t until_ns; /* new files are not opened after this time; 0: all are */
 	bool left;	   /* some files were not opened */
+	unsigned n_mapped; /* executable mappings of files in the last one */
 	struct record_hold held[HOLDS_AT_ONCE]; /* requests of held threads, oldest first */
 	unsigned n_held;
 	uint64_t holds_ns; /* serve holds between records again, but not before */

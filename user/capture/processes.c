@@ -220,6 +220,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
 	*ret_marked = s.marked;
 	*ret_new = s.fresh;
+	c->scans.n_mapped = s.looked_at;
 	p = process_find(c, target->pid);
 	if (s.marked && p && p->is_hidden)
 		process_show(c, target);
@@ -476,7 +477,10 @@ void process_forked(struct capture *c, pid_t child, pid_t parent_pid, bool is_wa
 void process_executed(struct capture *c, pid_t pid)
 {
 	unsigned fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
+	struct traced_process *p = process_find(c, pid);
 
+	if (p)
+		p->n_mapped = 0;
 	if (!scans_can_afford(c, pid)) {
 		/* Its code is no longer that of the old program. */
 		if (c->stacks)

@@ -104,6 +104,7 @@ int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cos
 
 	c->scans.until_ns = began_ns + FILES_WITHIN_NS;
 	c->scans.left = false;
+	c->scans.n_mapped = 0;
 	c->scans.n++;
 	error = process_scan(c, &target, &marked, ret_new, &f);
 	c->scans.until_ns = 0;
@@ -192,11 +193,28 @@ static void wait_for_tables(struct capture *c, pid_t pid)
 	get_scan_pace(c, pid)->credit_ns -= (int64_t)(monotonic_now() - began_ns);
 }
 
+/*
+ * Where the kernel cannot hold threads, files that are attached to now are late. A process that maps no more files than
+ * at its last request, or has ended, may have had one that nobody saw.
+ */
+static void count_unheld(struct capture *c, const struct record_hold *r, unsigned marked_before)
+{
+	struct traced_process *p = process_find(c, (pid_t)r->head.tgid);
+	unsigned fresh = c->n_marked_files - marked_before;
+	bool has_more = c->scans.n_mapped > (p ? p->n_mapped : 0);
+
+	if (c->loaded.can_hold)
+		return;
+	c->late += fresh ? fresh : r->ops.b == HOLD_LIBRARIES && !has_more;
+	if (p && r->ops.b == HOLD_LIBRARIES)
+		p->n_mapped = c->scans.n_mapped;
+}
+
 static void serve_hold(struct capture *c, unsigned i)
 {
 	struct scans *s = &c->scans;
 	struct record_hold *r = &s->held[i];
-	unsigned fresh;
+	unsigned fresh, marked = c->n_marked_files;
 
 	if (r->ops.b == HOLD_COUNTER) {
 		guard_forbid_buffers(c, r->head.tgid);
@@ -206,11 +224,13 @@ static void serve_hold(struct capture *c, unsigned i)
 	if (r->ops.b != HOLD_LIBRARIES) {
 		if (!c->stopping)
 			process_prepare(c, r);
+		count_unheld(c, r, marked);
 		release_held_thread(c, r);
 		return;
 	}
 	if (scans_can_afford(c, r->head.tgid)) {
 		scans_run(c, r->head.tgid, &fresh, NULL);
+		count_unheld(c, r, marked);
 		wait_for_tables(c, r->head.tgid);
 	}
 	for (; i < s->n_held; i++) {

@@ -94,8 +94,13 @@ enum record_kind {
 	RECORD_SAMPLE = 80,	/* bpf/stacks/stack.h */
 	RECORD_MARK_STACK = 81, /* belongs to the next mark of the thread */
 	RECORD_BLOCKED = 82,	/* a thread has a CPU again after a long time without */
-	RECORD_BASE =
-		83, /* bpf/batch/counters.bpf.c: counters of a thread; level = 1: it has a CPU */
+	RECORD_BASE = 83, /* bpf/batch/bases.h: counters of a thread; level: enum base_moment */
+};
+
+enum base_moment {
+	BASE_LEAVES_CPU,
+	BASE_GETS_CPU,
+	BASE_HAS_CPU, /* and had it before */
 };
 
 /* Records from this number on belong to buffered mode: struct record_batch. */

@@ -8,57 +8,31 @@
  * - when a thread gets or leaves a CPU;
  * - after each page fault;
  * - at clock ticks, when the scheduler leaves out the time of interrupts and what the hypervisor has taken;
- * - for threads that have a CPU while their process becomes traced: the broker runs the program on each CPU.
+ * - for threads that have a CPU while their process becomes traced: the broker runs the program on each CPU;
+ * - when a thread exits (bpf/processes/processes.bpf.c), after which it is not seen to leave its CPU.
  *
  * Under --mode auto none is sent while all domains are in exact mode, where each mark has its own values.
  *
  * A base that is lost makes the counters of the thread unknown until the next one. The values are absolute, so nothing
  * else is lost with it.
  */
-#include "bpf/buffers.h"
-#include "bpf/counters/counters.h"
-
-/*
- * The time of a mark in a batch comes from another clock, and may be a little too early. So a base holds from a little
- * earlier on: the thread has been in the kernel for longer than that.
- */
-#define BASE_EARLIER_NS 200
+#include "bpf/batch/bases.h"
 
 /* The task's exec_start at the last timer: it changes when the scheduler has brought the CPU time up to date. */
 __u64 timer_starts[ACCOUNT_CPUS];
 
-static __always_inline bool needs_bases(const struct task_struct *task)
+static __always_inline bool sends_bases(const struct task_struct *task)
 {
-	return recording && bases_wanted && !(task->flags & (TASK_IS_EXITING | TASK_IS_KERNELS)) &&
-	       traced_flags(task->tgid);
-}
-
-static __always_inline void send_base(struct task_struct *task, bool has_cpu)
-{
-	struct record *r = record_reserve(sizeof(*r) + n_counters * sizeof(__u64));
-	struct clock_state before = {};
-
-	if (!r) {
-		base_lost_ns = bpf_ktime_get_ns();
-		account_add(ACCOUNT_READINGS);
-		return;
-	}
-	read_clock_state(&before, task);
-	init_record_head(r, RECORD_BASE, task->tgid, task->pid);
-	r->ts -= BASE_EARLIER_NS;
-	r->level = has_cpu;
-	r->flags = RECORD_COUNTERS;
-	read_task_counters(task, (__u64 *)(r + 1), r->ts, &before);
-	bpf_ringbuf_submit(r, r->ts >> 4 & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due());
+	return needs_bases(task) && !(task->flags & TASK_IS_EXITING);
 }
 
 SEC("?watch/sched_switch")
 int BPF_PROG(on_cpu_change, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	if (needs_bases(prev))
-		send_base(prev, false);
-	if (needs_bases(next))
-		send_base(next, true);
+	if (sends_bases(prev))
+		send_base(prev, BASE_LEAVES_CPU);
+	if (sends_bases(next))
+		send_base(next, BASE_GETS_CPU);
 	return 0;
 }
 
@@ -67,8 +41,8 @@ int on_fault(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (needs_bases(task))
-		send_base(task, true);
+	if (sends_bases(task))
+		send_base(task, BASE_HAS_CPU);
 	return 0;
 }
 
@@ -79,9 +53,9 @@ int on_timer(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id() & (ACCOUNT_CPUS - 1);
 
-	if (!needs_bases(task) || (ctx->args[0] && task->se.exec_start == timer_starts[cpu]))
+	if (!sends_bases(task) || (ctx->args[0] && task->se.exec_start == timer_starts[cpu]))
 		return 0;
 	timer_starts[cpu] = task->se.exec_start;
-	send_base(task, true);
+	send_base(task, BASE_HAS_CPU);
 	return 0;
 }

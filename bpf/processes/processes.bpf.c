@@ -6,6 +6,7 @@
  * place where batches that have not been handed over are sent, and where a thread's state begins
  * again or ends.
  */
+#include "bpf/batch/bases.h"
 #include "bpf/batch/batch_shared.h"
 #include "bpf/buffers.h"
 #include "bpf/marks/guard.h"
@@ -354,6 +355,8 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 	__u32 tgid = task->tgid;
 	struct record_comm *r;
 
+	if (batching && n_counters && needs_bases(task))
+		send_base(task, BASE_HAS_CPU);
 	/* All its marks may be in a batch that it had before the recording began. */
 	if (batching && !st)
 		st = thread_state_begin(task, pid_tgid);

@@ -121,6 +121,10 @@ struct batch_thread {
 	/* counters.c: the latest values of its counters, when they were read, and whether they are valid: b->bases */
 	uint64_t base[MAX_COUNTERS], base_ns, bases;
 	bool has_cpu;
+	/* counters.c: the next of these records in the queue, NULL: there is none; valid in this round */
+	const struct record *next_base;
+	size_t next_base_size;
+	uint64_t next_base_round;
 	UT_hash_handle hh;
 };
 
@@ -217,9 +221,11 @@ struct batches {
 	 */
 	uint64_t *queue, queue_last_words;
 	size_t queue_begin, queue_end, queue_capacity;
-	size_t waiting;		/* words in all streams and the queue */
-	size_t enough;		/* a round is due when this many words wait */
-	bool urgent;		/* a record is waiting whose consequences somebody waits for */
+	size_t waiting; /* words in all streams and the queue */
+	size_t enough;	/* a round is due when this many words wait */
+	bool urgent;	/* a record is waiting whose consequences somebody waits for */
+	uint64_t rounds;
+	bool ending;		/* nothing more comes, or what is known is wanted at once */
 	uint64_t round_ns;	/* when the last round began */
 	uint64_t round_took_ns; /* how long it took */
 	uint64_t known_ns;	/* everything up to here is known and has been emitted */
@@ -370,8 +376,10 @@ void batch_bases_begin(struct capture *c);
 void batch_bases_end(struct capture *c);
 /* Asks the kernel for losses. Called after the memory of programs was read and before marks of it are emitted. */
 void batch_bases_check(struct capture *c);
+/* Whether the counters of the thread's marks at this time depend on a record that has not come yet. */
+bool batch_awaits_base(struct capture *c, struct batch_thread *t, uint64_t ns);
 /* Sets the counters of a BEGIN or an END of the thread. */
-void batch_set_counters(struct capture *c, const struct batch_thread *t, struct event *e);
+void batch_set_counters(struct capture *c, struct batch_thread *t, struct event *e);
 
 /* decode.c */
 void decode_and_emit(struct capture *c, const struct record *r, size_t size);

@@ -331,6 +331,8 @@ static void merge_streams(struct capture *c, uint64_t known_ns)
 		}
 		if (!s || s->head.next_ns > known_ns)
 			return;
+		if (s->begin < s->end && batch_awaits_base(c, s->thread, s->head.next_ns))
+			return;
 		if (queued < bound)
 			bound = queued;
 		if (!rare(s->stale))
@@ -366,6 +368,8 @@ void batches_merge(struct capture *c, bool now)
 		return;
 	b->round_ns = ns;
 	b->urgent = false;
+	b->ending = now;
+	b->rounds++;
 	batch_clock_sample(&b->clock);
 	b->known_ns = batches_read_memory(c);
 	batch_bases_check(c);
@@ -422,5 +426,7 @@ void batches_stop(struct capture *c)
 			batch_stream_lost_rest(c->batches, s);
 	}
 	batch_bases_check(c);
+	c->batches->ending = true;
+	c->batches->rounds++;
 	merge_streams(c, UINT64_MAX);
 }

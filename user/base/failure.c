@@ -43,6 +43,12 @@ void failure_hint_memory(struct failure *f)
 			"group; a smaller --buffer needs less");
 }
 
+void failure_hint_processes(struct failure *f, int error)
+{
+	if (error == -EAGAIN)
+		failure_hint(f, "raise the limit on processes and threads: `ulimit -u`");
+}
+
 /* Only a static program has it: tools/static.c. */
 extern const char static_program[] __attribute__((weak));
 

@@ -30,6 +30,8 @@ int failure_set(struct failure *f, int error, const char *what, const char *obje
 void failure_hint(struct failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The hint for a recording that gets no memory before it has begun. */
 void failure_hint_memory(struct failure *f);
+/* If fork() failed by the caller's limit. */
+void failure_hint_processes(struct failure *f, int error);
 /* A library that is loaded at run time is missing: its package, or that a static program loads none. */
 void failure_hint_library(struct failure *f, const char *package);
 /* Prints both lines. */

@@ -318,10 +318,13 @@ int confine_recorder(const pid_t *children, unsigned n_children)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 2,
 					 filter_arg_equals(0, children[i]),
 					 filter_arg_equals(1, SIGKILL));
-	/* Its own priority, up to the limit (capture/hurry.c). */
+	/* Its own priority, up to the limit (capture/hurry.c), which it reads. */
 	error = error
 			?: filter_allow_if(filter, SCMP_SYS(sched_setscheduler),
 					   filter_arg_equals(0, 0));
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
+					 filter_arg_equals(0, 0), filter_arg_equals(2, 0));
 	return filter_load(filter, error);
 }
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -102,7 +103,11 @@ void privileges_missing(bool uprobe_multi, char *out, size_t size)
 int privileges_use_priority(bool real_time)
 {
 	const struct sched_param p = { .sched_priority = real_time ? REAL_TIME_PRIORITY : 0 };
+	struct rlimit limit;
 
+	/* By the caller's limit the kernel would kill it. */
+	if (real_time && (getrlimit(RLIMIT_RTTIME, &limit) || limit.rlim_cur != RLIM_INFINITY))
+		return -EPERM;
 	return sched_setscheduler(0, real_time ? SCHED_FIFO : SCHED_OTHER, &p) ? -errno : 0;
 }
 

@@ -25,7 +25,7 @@ void privileges_missing(bool uprobe_multi, char *out, size_t size);
 
 /*
  * Makes the calling thread, and threads that it creates later, real-time ones (which needs CAP_SYS_NICE), or ordinary
- * ones again.
+ * ones again. Not while RLIMIT_RTTIME is limited.
  */
 int privileges_use_priority(bool real_time);
 

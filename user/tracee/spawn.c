@@ -94,6 +94,7 @@ int command_fork(char *const argv[], int nice, uint64_t nofile,
 	char ready;
 	ssize_t n;
 	pid_t pid;
+	int error;
 
 	if (pipe2(go, O_CLOEXEC))
 		return failure_set(f, -errno, "cannot start", argv[0], NULL);
@@ -111,9 +112,12 @@ int command_fork(char *const argv[], int nice, uint64_t nofile,
 	close(go[0]);
 	close(failed[1]);
 	if (pid < 0) {
+		error = -errno;
 		close(go[1]);
 		close(failed[0]);
-		return failure_set(f, -errno, "cannot start", argv[0], NULL);
+		failure_set(f, error, "cannot start", argv[0], NULL);
+		failure_hint_processes(f, error);
+		return error;
 	}
 	*ret_command = (struct command){ pid, go[1], failed[0] };
 	/* The broker would refuse to trace it before it is dumpable. */

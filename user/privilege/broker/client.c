@@ -200,7 +200,9 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		error = -errno;
 	if (error) {
 		broker_stop(b, true);
-		return failure_set(f, error, "cannot start the broker", "", NULL);
+		failure_set(f, error, "cannot start the broker", "", NULL);
+		failure_hint_processes(f, error);
+		return error;
 	}
 	error = receive_loaded(b, ret_loaded, f);
 	if (error) {

@@ -463,8 +463,8 @@ static int keep_only(int socket)
 /* Of the caller's limits, those by which the kernel would kill this process or refuse it something while it attaches. */
 static void lift_limits(void)
 {
-	static const int limits[] = { RLIMIT_CPU, RLIMIT_RTTIME, RLIMIT_AS, RLIMIT_DATA,
-				      RLIMIT_NPROC };
+	static const int limits[] = { RLIMIT_CPU,  RLIMIT_RTTIME, RLIMIT_AS,
+				      RLIMIT_DATA, RLIMIT_NPROC,  RLIMIT_FSIZE };
 
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
@@ -484,6 +484,8 @@ static void ignore_signals(void)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+	/* What is loaded is written into a memfd. */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 _Noreturn static void server_end(struct server *s)
@@ -513,17 +515,27 @@ static void *server_watch(void *context)
 	server_end(s);
 }
 
+static int server_cannot_start(struct failure *f, int error)
+{
+	failure_set(f, error, "cannot start the broker", "", NULL);
+	failure_hint_processes(f, error);
+	return error;
+}
+
 /* All that takes more privileges than requests, and the threads, which get what is left. */
 static int server_prepare(struct server *s, struct reply *reply, int *fds, unsigned *n_fds)
 {
 	const struct broker_config *config = s->config;
 	struct failure *f = &reply->failure;
 	bool each = broker_links_each(config);
+	struct closers *closers;
 	pthread_t watching;
-	int error;
+	int error, closers_error;
 
 	/* Before there is anything that these processes should not have. */
-	s->links = links_new(closers_new());
+	closers = closers_new();
+	closers_error = closers ? 0 : -errno;
+	s->links = links_new(closers);
 	/* A recorder that reads no answers must not keep the broker from ending. */
 	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
 		   sizeof(struct timeval));
@@ -533,8 +545,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
 	if (error)
 		return error;
-	if (!s->links || !s->links->closers)
-		return failure_set(f, -ENOMEM, "cannot start the broker", "", NULL);
+	if (closers_error || !s->links)
+		return server_cannot_start(f, closers_error ?: -ENOMEM);
 	/* Not while loading, which takes the most descriptors; confined, it cannot be had any more. */
 	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	if (each)
@@ -550,8 +562,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	if (!error && each)
 		error = follow_start(s->follow, s->socket);
 	error = error ?: -pthread_create(&watching, NULL, server_watch, s);
-	return error && !f->what[0] ? failure_set(f, error, "cannot start the broker", "", NULL)
-				    : error;
+	return error && !f->what[0] ? server_cannot_start(f, error) : error;
 }
 
 void broker_serve(int socket, const struct broker_config *config)

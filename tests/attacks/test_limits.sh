@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A user with a capable proftrace, or root in a container, who may not raise limits, sets one so low that the kernel kills a
+# process of proftrace or refuses it something while it attaches: it records, or says why not and what to do. No breakpoint
+# stays in the program.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+need_users
+make_user owner && owner_uid=$made_uid owner_gid=$made_gid || { skip "limits" "cannot make users"; finish; }
+if ! capable_copy "$tmp/proftrace" || ! command -v prlimit >/dev/null; then
+	skip "limits" "needs file capabilities and prlimit"
+	finish
+fi
+begin_recording
+mkdir "$tmp/owner" && chown "$owner_uid" "$tmp/owner" && mkfifo "$tmp/in"
+cp "$attacks/bystander" "$tmp" && chmod 755 "$tmp/bystander"
+exec 9<>"$tmp/in"
+(exec setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups "$tmp/bystander" <"$tmp/in" >"$tmp/target" 9>&-) &
+wait_for "$tmp/target" ready
+target=$(said "$tmp/target" ready)
+inode=$(stat -c %i "$tmp/bystander")
+wrong= left= succeeded=0 refused=0
+# In a file whose size is limited nothing could be said.
+try() { # OPTION-OF-PRLIMIT COMMAND-OR-PID...
+	limit=$1
+	shift
+	(cd "$tmp/owner" && rm -f r.* && { timeout 20 setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all \
+		prlimit "$limit" "$tmp/proftrace" -q -o r -f bystander:main --duration 50ms "$@" 2>&1 9>&-; echo "status $?"; } | cat >"$tmp/said$limit")
+	said=$tmp/said$limit
+	if [ "$(said "$said" status)" = 0 ]; then
+		succeeded=$((succeeded + 1))
+	else
+		refused=$((refused + 1))
+		[ "$(said "$said" status)" = 1 ] && [ "$(grep -c '^proftrace: ' "$said")" -ge 1 ] &&
+			[ "$(grep -c '^hint: ' "$said")" = 1 ] || wrong="$wrong $limit($(head -c 200 "$said" | tr '\n' ' '))"
+	fi
+	for _ in $(seq 1 100); do
+		changed=$("$attacks/changed_bytes" "$target" where | grep -c "^at $inode ")
+		[ "$changed" = 0 ] && return
+		sleep 0.02
+	done
+	left="$left $limit"
+}
+for limit in as=20000000 as=60000000 data=1000000 nproc=0 nproc=3 nproc=4 fsize=0 sigpending=0 stack=262144 memlock=0; do
+	try --$limit -p "$target"
+done
+try --nproc=1 -- true
+never_else "it records, or says why not and what to do" "$wrong" ""
+never_else "no breakpoint stays in the program" "$left" ""
+check "both happen ($succeeded, $refused)" test $succeeded -ge 3 -a $refused -ge 5
+check "--nproc=0: the hint names the limit" grep -q '^hint: .*ulimit -u' "$tmp/said--nproc=0"
+check "--fsize=0: says so" grep -q 'File too large' "$tmp/said--fsize=0"
+kill "$target"
+# Root's broker would be a real-time process.
+if setpriv --bounding-set=-sys_resource true 2>/dev/null; then
+	(cd "$tmp/owner" && setpriv --bounding-set=-sys_resource prlimit --rttime=0 \
+		timeout 20 "$proftrace" -q -o r -f 'libc.so.6:[a-c]*' -- true >"$tmp/said" 2>&1)
+	equal "root, whose processes may not be real-time ones: it records" "$? $(cat "$tmp/said")" "0 "
+else
+	skip "root, whose processes may not be real-time ones" "setpriv cannot take CAP_SYS_RESOURCE from it"
+fi
+finish

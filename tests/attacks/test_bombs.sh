@@ -54,6 +54,13 @@ for kind in gzip packets; do
 done
 bomb "packets of zeros" packets '' '\x00' 'malformed compressed packets'
 
+# Nothing here is too much but the number of events, and reading them must not take long before that is known. Slices that
+# overlap without nesting take longest.
+all_events='compressed data that unpacks to 32 MiB and to 200 times its size'
+bomb "events that overlap" gzip '[' "$(for i in 0 1 2 3 4 5 6 7 8; do printf '{"ph":"X","ts":%d,"dur":20},' $i; done)" "$all_events"
+bomb "events without a name" gzip '[' '{"ph":"X","ts":1,"dur":1},' "$all_events"
+bomb "slices" gzip '' '\x0a\x08\x40\x01\x50\x01\x5a\x02\x48\x01\x0a\x08\x40\x01\x50\x01\x5a\x02\x48\x02' "$all_events"
+
 # An event every 3 MiB is no excuse for what lies between: the same piece of a file 40 times.
 few_events() { # NAME EVENT UNIT list|packets
 	{
@@ -81,8 +88,8 @@ endless "a key" '[{"' a 'a string of more than 256 MiB'
 endless "a name of escape sequences" '[{"name":"' '\\u0061' 'a string of more than 256 MiB'
 endless "line feeds" '[' '\x0a' 'white space of more than 8 MiB'
 
-# What compresses well without being a bomb is read: as many events as the limit of 128 MiB allows, at 300:1.
-n=2000000
+# What compresses well without being a bomb is read: as many events as the limit of 32 MiB allows, at 300:1.
+n=700000
 yes "$event," | head -n $n | { printf '['; cat; } | gzip -9 >small.json.gz
 bounded 60 "$proftrace" report --format json small.json.gz
 # How far the reading is, is shown where somebody looks, if it takes long; it is gone at the end.

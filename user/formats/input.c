@@ -49,7 +49,7 @@ enum {
 	BARREN_RATIO = 50,
 	BARREN_PER_EVENT = 64 * 1024,
 	/* Refused: the same for a whole file, with or without events. */
-	UNPACKED_MAX = 128 * 1024 * 1024,
+	UNPACKED_MAX = 32 * 1024 * 1024,
 	UNPACKED_RATIO = 200,
 	STEP = FIRST_SIZE, /* bytes read or unpacked between two checks of the limits */
 	GZIP_WINDOW =
@@ -209,7 +209,7 @@ static int input_check_ratio(struct input *in)
 				? "a sparse file with 16 MiB of holes and too few events"
 				: "compressed data that unpacks to 16 MiB with too few events";
 	else if (in->density == 1 && unpacked > UNPACKED_MAX && unpacked / UNPACKED_RATIO > packed)
-		in->problem = "compressed data that unpacks to 128 MiB and to 200 times its size";
+		in->problem = "compressed data that unpacks to 32 MiB and to 200 times its size";
 	else
 		return 0;
 	return -EFBIG;

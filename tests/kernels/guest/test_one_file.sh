@@ -10,5 +10,11 @@ for program in steps steps-static; do
 	equal "$program: each mark" "$(field "$tmp/summary" written)" "$(said "$tmp/said" marks)"
 	check_account "$program" "$tmp/summary"
 	check_agree "$program" "$tmp/t"
+	for format in json pftrace; do
+		"$proftrace" report "$tmp/t.$format" >"$tmp/table" 2>"$tmp/err"
+		equal "$program: report of the $format: status" "$?/$(cat "$tmp/err")" "0/"
+		check "$program: report of the $format: its slices" grep -q '^default *round *400 ' "$tmp/table"
+	done
 done
+check "it is the static one" sh -c '"$1" --version | grep "^libraries (static): "' - "$proftrace"
 finish

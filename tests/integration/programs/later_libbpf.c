@@ -5,7 +5,10 @@
  * have a further field at the end, which it writes.
  */
 #define _GNU_SOURCE
+/* Its options are constant in some versions only. */
+#define bpf_prog_load declared_by_libbpf
 #include <bpf/bpf.h>
+#undef bpf_prog_load
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <string.h>

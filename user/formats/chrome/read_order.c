@@ -265,7 +265,7 @@ static struct chrome_held *thread_pop_held(struct chrome_thread *thread)
 {
 	struct held_queue *q = &thread->queue;
 	struct held_at at;
-	unsigned place;
+	unsigned place = 0; /* gcc 14 does not see that it is set where it is used */
 
 	if (q->first == q->end || (thread->n_heap && held_before(thread->heap[0], q->at[q->first])))
 		return heap_pop(thread);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library to preload into proftrace: libbpf then behaves as versions 1.4 and 1.5 in two ways. No descriptor of a map
- * can be had before all programs are loaded, except of one that was given to libbpf. And its options to load a program
- * have a further field at the end, which it writes.
+ * A library to preload into proftrace: libbpf then behaves as versions 1.3 to 1.5 in three ways. No descriptor of a map
+ * can be had before all programs are loaded, except of one that was given to libbpf. Its options to load a program have
+ * a further field at the end, which it writes. And the type of attachment is put into them after they were prepared.
  */
 #define _GNU_SOURCE
 /* Its options are constant in some versions only. */
@@ -80,8 +80,10 @@ static int prepare_later(struct bpf_program *program, struct bpf_prog_load_opts 
 	int error;
 
 	later.known.sz = sizeof(later);
+	later.known.expected_attach_type = 0;
 	error = handlers[i].original(program, &later.known, handlers[i].cookie);
 	later.known.sz = opts->sz;
+	later.known.expected_attach_type = bpf_program__expected_attach_type(program);
 	*opts = later.known;
 	return error;
 }

@@ -110,6 +110,8 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 	/* A later libbpf has more fields than the one this was compiled for, and would write those behind the copy. */
 	if (l->opts.sz > sizeof(l->opts))
 		l->opts.sz = sizeof(l->opts);
+	/* libbpf 1.3 fills it in later. */
+	l->opts.expected_attach_type = bpf_program__expected_attach_type(program);
 	l->n_insns = bpf_program__insn_cnt(program);
 	size = l->n_insns * sizeof(*l->insns);
 	l->insns = malloc(size);

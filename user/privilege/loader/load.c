@@ -291,15 +291,16 @@ static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opt
 	static const char iterator[] = "bpf_iter_";
 	const char *name = strchr(bpf_program__section_name(program), '/');
 	bool iterates = name && !strncmp(name + 1, iterator, sizeof(iterator) - 1);
+	enum bpf_attach_type type = iterates ? BPF_TRACE_ITER : BPF_TRACE_RAW_TP;
 	int id;
 
 	if (!name)
 		return -EINVAL;
-	if (iterates)
-		opts->expected_attach_type = BPF_TRACE_ITER;
+	/* libbpf 1.3 asks the program after this function has returned, and others have asked it before. */
+	opts->expected_attach_type = type;
+	bpf_program__set_expected_attach_type(program, type);
 	if (!types)
-		id = libbpf_find_vmlinux_btf_id(name + (iterates ? sizeof(iterator) : 1),
-						opts->expected_attach_type);
+		id = libbpf_find_vmlinux_btf_id(name + (iterates ? sizeof(iterator) : 1), type);
 	else if (iterates)
 		id = kernel_types_function(types, name + 1);
 	else

@@ -30,6 +30,8 @@
 
 /* for tables of call stacks, before anything is recorded */
 #define TABLES_AT_FIRST_NS 500000000ull
+/* of an empty program at a breakpoint (proftrace-record(1), COSTS) */
+#define USUAL_ENTRY_NS 700
 
 uint64_t monotonic_now(void)
 {
@@ -143,6 +145,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.follow_children = options->follow_children,
 		.own_only = options->own_links,
 		.guarded = options->guarded,
+		.times_entry = options->switches_off,
 		.schedule = options->schedule,
 		.counters = options->counters,
 		.table_rows = options->table_rows,
@@ -206,9 +209,9 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	/* differs from every thread's, so that each looks up what is recorded */
 	c->shared->generation = 1;
 	c->shared->data_attached = 1;
-	/* It could not be measured. A usual value will do to decide in which mode a domain is. */
+	/* A usual value will do to decide in which mode a domain is, and measuring it would delay the start. */
 	if (options->changing && !c->loaded.entry_ns)
-		c->loaded.entry_ns = 1000;
+		c->loaded.entry_ns = USUAL_ENTRY_NS;
 	c->shared->guard_longest = GUARD_LONGEST * c->loaded.entry_ns;
 	begin_recording(c);
 	*ret_capture = c;

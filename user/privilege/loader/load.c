@@ -238,7 +238,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	loaded->return_sessions = programs->return_sessions;
 	loaded->has_usdt = config->usdt || config->functions;
 	probe_optimised_nop(programs, loaded);
-	if (config->guarded) {
+	if (config->times_entry) {
 		skel->bss->recording = 1;
 		/* Domains that can go over to buffered mode have breakpoints (steady nops). */
 		loaded->entry_ns =

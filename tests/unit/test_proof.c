@@ -62,7 +62,6 @@ static void markers_by_their_notes(void **state)
 	init(&m);
 	assert_true(proved(&m, BROKER_MARKS, STUB + 1, SWITCH));
 	assert_true(proved(&m, BROKER_MARKS, STUB + 2, SWITCH));
-	assert_true(proved(&m, BROKER_FLUSH, STUB + 1, SWITCH));
 	/* Another word of the data, none, code beside, and a probe that is another's. */
 	assert_false(proved(&m, BROKER_MARKS, STUB + 1, SWITCH + 2));
 	assert_false(proved(&m, BROKER_MARKS, STUB + 1, 0));
@@ -73,6 +72,42 @@ static void markers_by_their_notes(void **state)
 	/* The bytes of one, of which no note says anything. */
 	image_put_stub(&m, IMAGE_CODE + 0x40);
 	assert_false(proved(&m, BROKER_MARKS, IMAGE_CODE + 0x41, SWITCH));
+}
+
+/*
+ * A site has one semaphore, which the file chooses, not who asks: the kernel refuses the others' at a site that has a
+ * link. Flush sites have one only where nothing else turns the semaphore on; no other program is at them, and theirs is at no other.
+ */
+static void flush_sites_by_their_notes(void **state)
+{
+	struct image_site flush = marker, control = marker;
+	struct image m;
+
+	(void)state;
+	init(&m);
+	assert_false(proved(&m, BROKER_FLUSH, STUB + 1, SWITCH));
+	assert_false(proved(&m, BROKER_FLUSH, STUB + 1, 0));
+
+	image_init(&m, EM_X86_64);
+	image_put_stub(&m, STUB);
+	flush.kind = RECORD_FLUSH;
+	image_add_site(&m, &flush);
+	assert_true(proved(&m, BROKER_FLUSH, STUB + 1, SWITCH));
+	assert_true(proved(&m, BROKER_FLUSH, STUB + 2, SWITCH));
+	assert_false(proved(&m, BROKER_FLUSH, STUB + 1, 0));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, 0));
+
+	control.stub += 0x20;
+	control.kind = RECORD_STEP;
+	image_put_stub(&m, STUB + 0x20);
+	image_add_site(&m, &control);
+	assert_true(proved(&m, BROKER_FLUSH, STUB + 1, 0));
+	assert_false(proved(&m, BROKER_FLUSH, STUB + 1, SWITCH));
+	assert_false(proved(&m, BROKER_FLUSH, STUB + 0x21, 0));
+	assert_false(proved(&m, BROKER_FLUSH, STUB + 0x21, SWITCH));
+	assert_true(proved(&m, BROKER_MARKS, STUB + 0x21, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, 0));
 }
 
 /* Without a semaphore; the one of kind 49 has the lower half of the domain's. */
@@ -331,6 +366,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(markers_by_their_notes),
+		cmocka_unit_test(flush_sites_by_their_notes),
 		cmocka_unit_test(steady_nops_by_their_notes),
 		cmocka_unit_test(markers_one_by_one),
 		cmocka_unit_test(probes_by_theirs),

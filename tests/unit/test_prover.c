@@ -229,6 +229,56 @@ static void markers_return(void **state)
 	provers_free(p);
 }
 
+/* A function without a semaphore would keep everybody else from a marker's or a probe's that is on its first instruction. */
+static void no_probe_sites(void **state)
+{
+	static const struct {
+		uint64_t at;
+		unsigned kind, flags;
+		bool refused;
+	} cases[] = {
+		{ STUB + 1, 33, 0, true }, /* a control site begins with its nop */
+		{ STUB + 1, 49, 2, true },   { STUB, 49, 2, true }, /* the steady nop */
+		{ IMAGE_CODE, 33, 0, true },			    /* an existing probe */
+		{ FUNCTION, 33, 0, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct image_site marker = {
+			.stub = IMAGE_CODE_VADDR + STUB,
+			.semaphore_vaddr = IMAGE_DATA_VADDR + IMAGE_DATA + 0x10,
+			.kind = cases[i].kind,
+			.flags = cases[i].flags,
+			.slow = 1,
+			.fast = 2,
+			.domain = "",
+		};
+		const uint64_t vaddr = IMAGE_CODE_VADDR + cases[i].at;
+		struct provers *p = provers_new(prove_functions);
+		struct image m;
+		int fd;
+
+		init(&m);
+		image_put_stub(&m, STUB);
+		image_put(&m, STUB, "\x90", 1);
+		image_put(&m, IMAGE_CODE, "\x90\xc3", 2);
+		image_add_site(&m, &marker);
+		symbol_of(&m)->st_value = vaddr;
+		symbol_of(&m)->st_size = STUB + 13 - cases[i].at;
+		if (cases[i].at == IMAGE_CODE)
+			symbol_of(&m)->st_size = 2;
+		if (cases[i].at == FUNCTION)
+			symbol_of(&m)->st_size = sizeof(function);
+		fd = image_fd(&m);
+		assert_int_equal(ask(p, fd, vaddr), cases[i].refused);
+		assert_int_equal(is_one(p, fd, cases[i].at, 0), !cases[i].refused);
+		assert_int_equal(is_beginning(p, fd, cases[i].at, 0), !cases[i].refused);
+		close(fd);
+		provers_free(p);
+	}
+}
+
 /* Kernels before 6.13 have one time for all that happens between two ticks. */
 static void write_later(int fd, const void *bytes, size_t n, off_t at)
 {
@@ -509,6 +559,7 @@ int main(void)
 		cmocka_unit_test(symbols_that_lie),
 		cmocka_unit_test(arm64),
 		cmocka_unit_test(markers_return),
+		cmocka_unit_test(no_probe_sites),
 		cmocka_unit_test(file_by_file),
 		cmocka_unit_test(written_to_meanwhile),
 		cmocka_unit_test(confined),

@@ -278,7 +278,7 @@ static int markers_search_segment(struct marker_search *s, const struct elf_segm
 	return r;
 }
 
-int markers_find(struct elf_file *elf, struct marker_sites *ret, struct failure *f)
+int markers_find(const struct elf_file *elf, struct marker_sites *ret, struct failure *f)
 {
 	struct marker_sites found = { 0 };
 	struct marker_search s = { .elf = elf, .found = &found };

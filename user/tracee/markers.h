@@ -59,7 +59,7 @@ struct marker_sites {
  * Finds the sites; a file without markers is not an error. Fails if out of memory, or if the file
  * cannot be read.
  */
-int markers_find(struct elf_file *elf, struct marker_sites *ret, struct failure *f);
+int markers_find(const struct elf_file *elf, struct marker_sites *ret, struct failure *f);
 void marker_sites_free(struct marker_sites *sites);
 
 /* "begin", "thread_name"; NULL for an unknown kind. */

@@ -91,7 +91,7 @@ static int usdt_collect(const struct elf_file *elf, const Elf64_Shdr *base,
 	return r;
 }
 
-int usdt_find(struct elf_file *elf, struct usdt_probes *ret, struct failure *f)
+int usdt_find(const struct elf_file *elf, struct usdt_probes *ret, struct failure *f)
 {
 	struct usdt_probes found = { 0 };
 	Elf64_Shdr section, base;

@@ -33,7 +33,7 @@ struct usdt_probes {
 };
 
 /* A file without probes is not an error. */
-int usdt_find(struct elf_file *elf, struct usdt_probes *ret, struct failure *f);
+int usdt_find(const struct elf_file *elf, struct usdt_probes *ret, struct failure *f);
 void usdt_free(struct usdt_probes *probes);
 
 #endif

@@ -46,9 +46,10 @@ struct proof {
 	const struct segments *segments;
 	struct broker_site *sites; /* sorted by offset */
 	unsigned n;
-	bool may_omit; /* the semaphore: flush sites do not need it */
-	bool buffered; /* the recording may use buffered mode */
-	unsigned left; /* sites that are not proved yet; a proved site has cookie 0 */
+	bool flushes;	   /* flush sites are proved, and no others */
+	bool has_controls; /* the file has control sites: then flush sites have no semaphore */
+	bool buffered;	   /* the recording may use buffered mode */
+	unsigned left;	   /* sites that are not proved yet; a proved site has cookie 0 */
 	/* Bytes of notes read so far: each section of a file may contain the same notes. */
 	uint64_t walked;
 	uint64_t symbols; /* compared so far: a file may have any number of tables */
@@ -119,10 +120,7 @@ static void prove_site_for(struct proof *p, uint64_t site, uint64_t semaphore, u
 	if (semaphore && !segments_offset(p->segments, semaphore, false, &word))
 		word = 0;
 	for (; found && found < p->sites + p->n && found->offset == offset; found++) {
-		/* Without a semaphore, the kernel writes nothing. */
-		bool omitted = p->may_omit && !found->semaphore_offset;
-
-		if (!found->cookie || (!omitted && found->semaphore_offset != word) ||
+		if (!found->cookie || found->semaphore_offset != word ||
 		    (reason && found->cookie != reason))
 			continue;
 		found->cookie = 0;
@@ -156,7 +154,19 @@ static uint64_t number(const struct note *note, unsigned at)
 	return value;
 }
 
-/* Distances are signed, so sums wrap around. A wrong address is in no segment. */
+static void find_controls(struct proof *p, const struct note *note, uint64_t moved)
+{
+	(void)moved;
+	p->has_controls |=
+		note->marker.kind >= RECORD_THREAD_NAME && note->marker.kind < RECORD_FLUSH;
+}
+
+/*
+ * Distances are signed, so sums wrap around. A wrong address is in no segment.
+ *
+ * The kernel refuses a second link at a site whose semaphore is another one than that of the first, also none, to
+ * whoever asks for it. So the file alone decides which semaphore a site has, and the recorder has no choice.
+ */
 static void prove_marker(struct proof *p, const struct note *note, uint64_t moved)
 {
 	uint64_t stub = note->vaddr + note->marker.stub;
@@ -164,6 +174,10 @@ static void prove_marker(struct proof *p, const struct note *note, uint64_t move
 		note->vaddr + offsetof(struct marker_note, semaphore) + note->marker.semaphore;
 
 	(void)moved;
+	if (p->flushes != (note->marker.kind == RECORD_FLUSH))
+		return;
+	if (p->flushes && p->has_controls)
+		word = 0;
 	/* A program that forbids itself the processor's counter does not survive what it was not recorded for. */
 	if (note->marker.kind == RECORD_BATCH_ON && !p->buffered)
 		return;
@@ -216,6 +230,7 @@ struct kind {
 };
 
 static const struct kind markers = { "proftrace", sizeof("proftrace"), 1, prove_marker };
+static const struct kind controls = { "proftrace", sizeof("proftrace"), 1, find_controls };
 static const struct kind returns = { "proftrace", sizeof("proftrace"), 1, prove_marker_return };
 static const struct kind usdt = { "stapsdt", sizeof("stapsdt"), NT_STAPSDT, prove_usdt };
 
@@ -417,7 +432,7 @@ bool sites_proved(int elf_fd, const struct segments *segments, enum broker_progr
 			   .segments = segments,
 			   .n = n,
 			   .left = n,
-			   .may_omit = program == BROKER_FLUSH,
+			   .flushes = program == BROKER_FLUSH,
 			   .buffered = buffered };
 	unsigned i;
 
@@ -428,6 +443,9 @@ bool sites_proved(int elf_fd, const struct segments *segments, enum broker_progr
 	for (i = 0; i < n && program != BROKER_EXECUTES; i++)
 		p.sites[i].cookie = 1;
 	qsort(p.sites, n, sizeof(*p.sites), by_offset);
+	if (p.flushes)
+		read_marker_notes(&p, &controls);
+	p.walked = 0;
 	if (program == BROKER_MARKS || program == BROKER_FLUSH)
 		read_marker_notes(&p, &markers);
 	else if (program == BROKER_USDT)

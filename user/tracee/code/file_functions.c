@@ -5,10 +5,60 @@
  */
 #include "tracee/code/file_functions.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "tracee/debug_symbols.h"
+#include "tracee/markers.h"
+#include "tracee/usdt.h"
+
+static int offset_compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * The sites of markers, and of probes with a semaphore. A function has no semaphore, and once it has a link there, the
+ * kernel refuses the semaphore to everybody else, who cannot record the file then.
+ */
+static int probe_sites_find(struct file_functions *f, const struct elf_file *elf)
+{
+	struct marker_sites markers = { 0 };
+	struct usdt_probes probes = { 0 };
+	int error = markers_find(elf, &markers, NULL);
+	unsigned i;
+
+	error = error ?: usdt_find(elf, &probes, NULL);
+	if (!error)
+		f->probe_sites = calloc(2 * markers.n + probes.n_probes + 1, sizeof(uint64_t));
+	if (!error && !f->probe_sites)
+		error = -ENOMEM;
+	for (i = 0; i < markers.n && !error; i++) {
+		f->probe_sites[f->n_probe_sites++] = markers.sites[i].offset;
+		f->probe_sites[f->n_probe_sites++] = markers.sites[i].steady_offset;
+	}
+	for (i = 0; i < probes.n_probes && !error; i++) {
+		if (probes.probes[i].semaphore_offset)
+			f->probe_sites[f->n_probe_sites++] = probes.probes[i].offset;
+	}
+	if (!error)
+		qsort(f->probe_sites, f->n_probe_sites, sizeof(uint64_t), offset_compare);
+	marker_sites_free(&markers);
+	usdt_free(&probes);
+	return error;
+}
+
+static bool entry_is_probe_site(const struct file_functions *f)
+{
+	uint64_t offset;
+
+	return !elf_file_offset(f->elf, f->exits.entry, ELF_EXECUTABLE, &offset) &&
+	       bsearch(&offset, f->probe_sites, f->n_probe_sites, sizeof(offset), offset_compare);
+}
 
 int file_functions_open(struct file_functions *f, const struct elf_file *elf, int debug_fd)
 {
@@ -18,8 +68,9 @@ int file_functions_open(struct file_functions *f, const struct elf_file *elf, in
 	f->elf = elf;
 	error = elf_functions_add(&f->all, elf);
 	error = error ?: debug_symbols_add(&f->all, elf, debug_fd);
+	error = error ?: probe_sites_find(f, elf);
 	if (error) {
-		elf_functions_free(&f->all);
+		file_functions_close(f);
 		return error;
 	}
 	elf_functions_sort(&f->all);
@@ -30,6 +81,7 @@ int file_functions_open(struct file_functions *f, const struct elf_file *elf, in
 void file_functions_close(struct file_functions *f)
 {
 	elf_functions_free(&f->all);
+	free(f->probe_sites);
 }
 
 /* The number of symbols whose address is at most `vaddr`. */
@@ -115,5 +167,7 @@ const char *file_functions_exits(struct file_functions *f, const struct elf_func
 	}
 	if (!why && f->exits.elsewhere)
 		why = "it continues in code that belongs to no known function";
+	if (!why && entry_is_probe_site(f))
+		why = "a probe with a semaphore is on its first instruction";
 	return why;
 }

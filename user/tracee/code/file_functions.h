@@ -13,6 +13,8 @@ struct file_functions {
 	const struct elf_file *elf;
 	struct elf_functions all;
 	struct unwind_table unwind;
+	uint64_t *probe_sites; /* offsets of sites at which no function may be recorded, sorted */
+	unsigned n_probe_sites;
 	struct function_exits exits; /* of the function that was analysed last */
 	struct function_part parts[FUNCTION_MAX_PARTS];
 	unsigned n_parts;

@@ -177,6 +177,43 @@ static void a_child_inherits(void **state)
 	assert_int_equal(n_made, 4);
 }
 
+/* A child gets its links while the kernel attaches what a request has space for already. */
+static void not_too_many_sites(void **state)
+{
+	const struct broker_site sites[] = { { 0x100, 0, 2 }, { 0x200, 0, 2 } };
+	uint32_t number, before;
+	struct link_sites of;
+	struct failure f;
+	struct process *child;
+	const int fd = 0;
+
+	(void)state;
+	attach(PARENT, BROKER_MARKS, 1);
+	before = links->n_sites;
+	links->n_sites = SITES_MOST - 3;
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_USDT, sites, 2, true), 0);
+	assert_int_equal(links_may_add(links, &of, PARENT, &f), 0);
+	child = fork_process(PARENT, CHILD);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -EMFILE);
+	/* It was not attached after all. */
+	links_give_back(links, &of);
+	assert_int_equal(links->n_sites, SITES_MOST - 3);
+	assert_int_equal(links_may_add(links, &of, PARENT, &f), 0);
+	assert_int_equal(links_add(links, &programs, &of, PARENT, &fd, 1, &number), 0);
+	n_made++;
+	link_sites_free(&of);
+	assert_int_equal(links->n_sites, SITES_MOST - 1);
+	/* No number wraps around. */
+	links->n_sites = SITES_MOST + 1;
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_USDT, sites, 1, true), 0);
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), -EMFILE);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -EMFILE);
+	link_sites_free(&of);
+	links->n_sites = before + 2;
+}
+
 /* A file can be attached to after a process that has it mapped was forked. */
 static void children_get_it_later(void **state)
 {
@@ -261,6 +298,7 @@ static void a_limit_of_processes(void **state)
 	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_MARKS, &site, 1, true), 0);
 	assert_int_equal(links_may_add(links, &of, pid, &f), -EMFILE);
 	assert_int_equal(links_may_add(links, &of, PROCESSES_MOST, &f), 0);
+	links_give_back(links, &of);
 	link_sites_free(&of);
 }
 
@@ -269,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_number_for_several, start, end),
 		cmocka_unit_test_setup_teardown(a_child_inherits, start, end),
+		cmocka_unit_test_setup_teardown(not_too_many_sites, start, end),
 		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_installs, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),

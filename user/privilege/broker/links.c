@@ -234,6 +234,11 @@ struct member *links_process_remove(struct links *links, struct process *p)
 	return list;
 }
 
+static bool links_have_space(const struct links *links, unsigned n)
+{
+	return (uint64_t)links->n_sites + n <= SITES_MOST;
+}
+
 /* --- attaching as another process is ---------------------------------------------------------------- */
 
 static int process_attach(struct links *links, const struct loaded_programs *programs,
@@ -243,7 +248,7 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error;
 	struct member *m;
 
-	if (of->n > SITES_MOST - links->n_sites)
+	if (!links_have_space(links, of->n))
 		return -EMFILE;
 	m = member_new(number, programs->uprobe_multi ? 1 : of->n);
 	if (!m)
@@ -388,7 +393,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	pthread_mutex_lock(&links->lock);
 	if (!links_process(links, pid) && !links_process_new(links, pid)) {
 		reason = "it is attached to too many processes";
-	} else if (of->n > SITES_MOST - links->n_sites) {
+	} else if (!links_have_space(links, of->n)) {
 		reason = "it is attached to too many sites";
 	} else if (!links_find(links, of)) {
 		if (!links_free_number(links))
@@ -398,8 +403,17 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 			error = -EEXIST;
 		}
 	}
+	if (!reason)
+		links->n_sites += of->n;
 	pthread_mutex_unlock(&links->lock);
 	return reason ? failure_set(f, error, "refused to attach", "", reason) : 0;
+}
+
+void links_give_back(struct links *links, const struct link_sites *of)
+{
+	pthread_mutex_lock(&links->lock);
+	links->n_sites -= of->n;
+	pthread_mutex_unlock(&links->lock);
 }
 
 /* The process may have ended meanwhile, and be forgotten. */
@@ -429,16 +443,18 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 	bool keeps = of->sites != NULL;
 	int error = -ENOMEM;
 
+	pthread_mutex_lock(&links->lock);
+	/* Its member counts instead. */
+	links->n_sites -= of->n;
 	if (m) {
 		memcpy(m->fds, fds, n * sizeof(*fds));
-		pthread_mutex_lock(&links->lock);
 		error = links_add_locked(links, of, pid, m);
-		if (!error)
-			*ret_link = m->link;
-		if (!error && keeps)
-			links_spread(links, programs, m->link);
-		pthread_mutex_unlock(&links->lock);
 	}
+	if (!error)
+		*ret_link = m->link;
+	if (!error && keeps)
+		links_spread(links, programs, m->link);
+	pthread_mutex_unlock(&links->lock);
 	if (!error)
 		return 0;
 	free(m);

@@ -63,7 +63,7 @@ struct links {
 		struct link_sites of;
 	} * list;
 	uint32_t n, capacity;
-	uint32_t n_sites; /* of all members */
+	uint32_t n_sites; /* of all members, and of what is being attached */
 	struct process *processes;
 };
 
@@ -76,8 +76,13 @@ void link_sites_free(struct link_sites *of);
 
 /* Locks. Whether the process has exactly this already. */
 bool links_has(struct links *links, const struct link_sites *of, pid_t pid, uint32_t *ret_link);
-/* Locks. Whether there is space for it, and none of its sites has too many programs already. */
+/*
+ * Locks. Whether there is space for it, and none of its sites has too many programs already. The space is kept, because
+ * children get links while it is attached; call links_add() or links_give_back().
+ */
 int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, struct failure *f);
+/* Locks. It could not be attached. */
+void links_give_back(struct links *links, const struct link_sites *of);
 /*
  * Locks. Takes over the descriptors, and the offsets if it succeeds. The children of the process get the link, too:
  * they may have been forked when the file was mapped and not yet attached to. Returns 0 or negative errno.

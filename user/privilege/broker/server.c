@@ -242,15 +242,19 @@ static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply
 		return 0;
 	}
 	error = links_may_add(s->links, &of, r->pid, f);
-	if (!error)
-		error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites,
-				     s->fds, &n, f);
+	if (error) {
+		link_sites_free(&of);
+		return error;
+	}
+	error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites, s->fds,
+			     &n, f);
 	reply->kernel_ns = s->programs.attach_ns;
 	if (!error) {
 		error = links_add(s->links, &s->programs, &of, r->pid, s->fds, n, &reply->link);
 		if (error)
 			failure_set(f, error, "cannot attach", "", NULL);
 	} else {
+		links_give_back(s->links, &of);
 		links_drop(s->links->closers, s->fds, n);
 	}
 	link_sites_free(&of);

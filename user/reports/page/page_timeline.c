@@ -267,7 +267,8 @@ static int put_detail(struct page *page, bool with_detail, FILE *out)
 		if (stream->out)
 			error = page_stream_close(stream);
 		fprintf(out, "\"%s\":[", keys[i]);
-		fwrite(stream->bytes, 1, with_detail ? stream->size : 0, out);
+		if (with_detail && stream->size)
+			fwrite(stream->bytes, 1, stream->size, out);
 		fputs("],\n", out);
 	}
 	return error;

@@ -85,6 +85,13 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ] && [ "$status" -eq 0 
 		grep -q 'kernel.perf_event_paranoid does not permit cycles' "$tmp/check"
 fi
 
+# Interrupts take time from everybody.
+for often in "--sample 1001" "--counter-interval 999us"; do
+	as "" "$recorder" -o "$out" $often -- "$bin/executes" 1 2>"$tmp/err"
+	equal "$often: exit status" $? 1
+	check "$often: says what is permitted" grep -q '^hint: at most 1000 times a second, or run proftrace with sudo' "$tmp/err"
+done
+
 record() { # NAME COMMAND...: as the user, with the file's capabilities
 	name=$1
 	shift
@@ -100,6 +107,7 @@ record() { # NAME COMMAND...: as the user, with the file's capabilities
 	check_agree "$name" "$out"
 }
 
+record "as often as is permitted" --sample 1000 --counter-interval 1ms -- "$bin/executes" 1
 record "a command" -- "$bin/executes" 3
 equal "a command: every mark" "$(field "$summary" marked)" 13
 equal "a command: nothing was attached late" "$(field "$summary" attached_late)" 0

@@ -435,14 +435,32 @@ static int require_pid_filter(enum pid_filter filter, bool own_only, struct fail
 	return -ENOTSUP;
 }
 
+/* Timers interrupt whatever has the CPU, other users' processes as well. */
+static int require_rate(const struct broker_config *config, struct failure *f)
+{
+	bool samples = config->sample_hz > OWN_MAX_HZ;
+
+	if (!config->own_only ||
+	    (!samples && (!config->counter_interval_ns ||
+			  config->counter_interval_ns >= 1000000000 / OWN_MAX_HZ)))
+		return 0;
+	failure_set(f, -EPERM, "not permitted to interrupt the CPUs so often",
+		    samples ? "--sample" : "--counter-interval",
+		    "that takes time from other users' processes");
+	failure_hint(f, "at most %d times a second, or run proftrace with sudo", OWN_MAX_HZ);
+	return -EPERM;
+}
+
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
 {
 	enum pid_filter filter = PID_FILTER_RIGHT;
 	bool filters;
 	pid_t trial = 0;
-	int error;
+	int error = require_rate(config, f);
 
+	if (error)
+		return error;
 	load_log_begin();
 	/* If this were found when something is attached, the message would come too late. */
 	programs->uprobe_multi = kernel_has_uprobe_multi();

@@ -22,6 +22,12 @@ enum {
 	WATCHERS_FIRST = 4,
 };
 
+/*
+ * How often a caller who is not root may have each CPU interrupted in a second. An interrupt with a call stack takes 12 to
+ * 17 us in a virtual machine.
+ */
+#define OWN_MAX_HZ 1000
+
 /* The programs that are loaded, and what the broker needs of them. */
 struct loaded_programs {
 	int traced_fd;		/* the map of traced processes */

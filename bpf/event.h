@@ -145,7 +145,9 @@ enum {
 	MAX_BUFFERS = 32,  /* ring buffers of records */
 	HOLD_SLOTS = 1024, /* more than the ring buffer of holds can contain */
 	KNOWN_FILES =
-		4096,	  /* slots for files that are attached to, or need not be; a power of two */
+		4096, /* slots for files that are attached to, or need not be; a power of two */
+	KNOWN_FILE_SLOTS =
+		4, /* where one may be: with one, some of 200 files took each other's place */
 	MAX_COUNTERS = 8, /* the maximum that viewers show with one event */
 };
 
@@ -159,9 +161,10 @@ static inline __u64 known_file_key(__u64 device, __u64 inode, __u64 size)
 	return inode >> 32 ? 0 : (device << 32 | inode) ^ size * 0x9e3779b97f4a7c15ull;
 }
 
-static inline unsigned known_file_slot(__u64 key)
+/* The first slot of those where the file may be. */
+static inline unsigned known_file_slots(__u64 key)
 {
-	return key * 0x9e3779b97f4a7c15ull >> 52 & (KNOWN_FILES - 1);
+	return key * 0x9e3779b97f4a7c15ull >> 52 & (KNOWN_FILES - KNOWN_FILE_SLOTS);
 }
 
 #define NAME_NONE 0		    /* the mark has no name */

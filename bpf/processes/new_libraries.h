@@ -29,6 +29,7 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
 	__u64 number, key;
+	unsigned slots;
 
 	if (!inode) {
 		/* The kernel's own library is in the list as well. Only its dynamic section can be executed. */
@@ -39,8 +40,11 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	number = BPF_CORE_READ(inode, i_ino);
 	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number,
 			     BPF_CORE_READ(inode, i_size));
-	if (key && *(volatile __u64 *)&known_files[known_file_slot(key)] == key)
-		l->is_new = 0;
+	slots = known_file_slots(key);
+	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++) {
+		if (key && *(volatile __u64 *)&known_files[slots + i] == key)
+			l->is_new = 0;
+	}
 	return 0;
 }
 

@@ -96,7 +96,7 @@ call="1 3"
 record "opened three times"
 all_marks
 at_most "links" links_attached $((n + others))
-at_most "threads held" threads_held $((3 * n + others))
+at_most "threads held: once for each library" threads_held $((n + others))
 
 # A thread waits for a library without markers once: afterwards it is known, however often it is opened, and a new one
 # with markers between them is found all the same.

@@ -398,9 +398,13 @@ static void note_known_file(struct capture *c, const struct file *file, const st
 	uint64_t key = known_file_key(file->device >> 32 << 20 | (uint32_t)file->device,
 				      file->inode, (uint64_t)st->st_size);
 
+	__u64 *slots = c->shared->known_files + known_file_slots(key);
+	unsigned i = 0;
+
+	while (i < KNOWN_FILE_SLOTS - 1 && slots[i] && slots[i] != key)
+		i++;
 	if (key)
-		__atomic_store_n(&c->shared->known_files[known_file_slot(key)], key,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&slots[i], key, __ATOMIC_RELAXED);
 }
 
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,

@@ -66,9 +66,9 @@ static __noinline int refresh_selection(struct thread_state *st, __u32 tgid)
 
 /*
  * The process pauses, resumes or stops its own recording. This holds for all its threads once the
- * function has returned.
+ * function has returned. A global function, so that the verifier checks it once and not for each way that leads here.
  */
-static __noinline int apply_control(__u32 tgid, __u32 kind)
+__noinline int apply_control(__u32 tgid, __u32 kind)
 {
 	__u32 *flags = bpf_map_lookup_elem(&traced, &tgid);
 	__u32 old, new;

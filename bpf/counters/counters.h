@@ -257,10 +257,19 @@ static __always_inline __u64 clock_lag(const struct rq *rq)
 	return ONCE(rq->clock) - clock_task;
 }
 
-/* The lag on the thread's present CPU. A global function for the reason given at task_rq(). */
+/* The lag on the thread's present CPU. Rarely needed, so it reads by calls for which the verifier looks up no types. */
 __noinline __u64 clock_lag_now(void)
 {
-	return clock_lag(task_rq(bpf_get_current_task_btf()));
+	const struct task_struct *task = bpf_get_current_task_btf();
+	const struct rq *rq;
+	__u64 clock_task;
+
+	if (!bpf_core_field_exists(struct cfs_rq, rq))
+		return 0;
+	rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	clock_task = BPF_CORE_READ(rq, clock_task);
+	barrier();
+	return BPF_CORE_READ(rq, clock) - clock_task;
 }
 
 /* What must be read before the time of a mark is taken. */

@@ -92,11 +92,14 @@ int libbpf_register_prog_handler(const char *section, enum bpf_prog_type type,
 				 enum bpf_attach_type attach,
 				 const struct libbpf_prog_handler_opts *opts)
 {
-	struct libbpf_prog_handler_opts later = *opts;
+	struct libbpf_prog_handler_opts later;
 	NEXT(libbpf_register_prog_handler);
 
+	if (!opts)
+		return next(section, type, attach, opts);
 	if (n_handlers == HANDLERS)
 		return -1;
+	later = *opts;
 	handlers[n_handlers].original = later.prog_prepare_load_fn;
 	handlers[n_handlers].cookie = later.cookie;
 	later.prog_prepare_load_fn = prepare_later;

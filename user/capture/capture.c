@@ -209,6 +209,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	/* differs from every thread's, so that each looks up what is recorded */
 	c->shared->generation = 1;
 	c->shared->data_attached = 1;
+	c->options.begin_buffered &= c->loaded.can_hold;
 	/* A usual value will do to decide in which mode a domain is, and measuring it would delay the start. */
 	if (options->changing && !c->loaded.entry_ns)
 		c->loaded.entry_ns = USUAL_ENTRY_NS;
@@ -422,6 +423,11 @@ bool capture_attaches_each(const struct capture *c)
 bool capture_can_wait(const struct capture *c)
 {
 	return c->loaded.uprobe_multi;
+}
+
+bool capture_can_hold(const struct capture *c)
+{
+	return c->loaded.can_hold;
 }
 
 void capture_wait(struct capture *c)

@@ -160,6 +160,8 @@ bool capture_adds_up(struct capture *capture);
  * forgotten.
  */
 bool capture_can_wait(const struct capture *capture); /* else it would take far too long */
+/* Else --mode auto stays in exact mode: a thread that forbids itself the counter could not wait for it. */
+bool capture_can_hold(const struct capture *capture);
 void capture_wait(struct capture *capture);
 void capture_go_on(struct capture *capture);
 /* Marks on their way through the kernel, plus recorded slices that are open. */

@@ -280,23 +280,29 @@ static const char *record_why_exact(const struct record_options *o)
 	return NULL;
 }
 
+static void record_stay_exact(struct recording *r, const char *why_not)
+{
+	char line[160];
+
+	r->changing = false;
+	r->why_exact = r->options->changing ? why_not : NULL;
+	snprintf(line, sizeof(line), "buffered mode is not available, using --mode exact: %s",
+		 why_not);
+	recording_log(r, 0, line);
+}
+
 /* Buffered mode needs a usable time-stamp counter. */
 static void record_choose_mode(struct recording *r)
 {
 	const struct record_options *o = r->options;
 	const char *why_not = o->changing ? record_why_exact(o) : NULL;
-	char line[160];
 
 	if (!why_not && (o->batching || o->changing))
 		why_not = capture_no_batches();
 	r->batching = (o->batching || o->changing) && !why_not;
 	r->changing = o->changing && !why_not;
-	r->why_exact = o->changing ? why_not : NULL;
-	if (!why_not)
-		return;
-	snprintf(line, sizeof(line), "buffered mode is not available, using --mode exact: %s",
-		 why_not);
-	recording_log(r, 0, line);
+	if (why_not)
+		record_stay_exact(r, why_not);
 }
 
 static int record_choose_counters(struct recording *r, struct failure *f)
@@ -368,6 +374,9 @@ static int record_start(struct recording *r, struct failure *f)
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
 	error = error ?: record_open_capture(r, f);
+	if (!error && r->changing && !capture_can_hold(r->capture))
+		record_stay_exact(r, "this kernel cannot hold a thread that forbids itself the "
+				     "time-stamp counter");
 	if (!error && (r->options->max_overhead > 0 || r->changing))
 		error = overhead_new(r, f);
 	if (!error && r->changing && modes_new(r))

@@ -9,6 +9,17 @@ count() { # BASE KIND NAME
 		'{ c = $NF; $NF = ""; sub(/ $/, ""); if ($0 == k " " n) s += c } END { print s + 0 }'
 }
 
+# Before Linux 6.0 a thread does not wait for what is new; what is attached late is counted.
+holds=$("$proftrace" check 2>/dev/null | awk '/^holding new libraries/ { print $4 }')
+hardly_late() { # NAME MOST
+	late=$(field "$tmp/s" attached_late)
+	if [ "$holds" = yes ]; then
+		check "$1 ($late)" test "$late" -le "$2"
+	else
+		skip "$1" "this kernel cannot hold threads: $late"
+	fi
+}
+
 "$proftrace" -q -o "$tmp/e" --summary-json "$tmp/s" -- "$programs/executes" 5 \
 	"$programs/forks" 3 4 >"$tmp/out" 2>"$tmp/err"
 equal "exec: exit status is the command's" $? 0
@@ -16,7 +27,7 @@ check_account "exec" "$tmp/s"
 equal "exec: every generation" "$(count "$tmp/e" BEGIN generation)" 6
 equal "exec: what is open ends with the program" "$(field "$tmp/s" unfinished)" 5
 equal "exec: what the last one executed" "$(count "$tmp/e" BEGIN "in child")" 12
-equal "exec: nothing was attached late" "$(field "$tmp/s" attached_late)" 0
+hardly_late "exec: nothing was attached late" 0
 check_agree "exec" "$tmp/e"
 
 "$proftrace" -q -o "$tmp/st" --summary-json "$tmp/s" -- sh -c "exec $programs/executes-static 3" 2>"$tmp/err"
@@ -32,7 +43,7 @@ ln -s /program "$tmp/jail/link"
 	"$programs/executes" 0 -r "$tmp/jail" /link 0 2>"$tmp/err"
 equal "a link in another root: exit status" $? 0
 equal "a link in another root: from the first mark on" "$(count "$tmp/jl" BEGIN generation)" 2
-equal "a link in another root: none is late" "$(field "$tmp/s" attached_late)" 0
+hardly_late "a link in another root: none is late" 0
 
 "$proftrace" -q -o "$tmp/d" --summary-json "$tmp/s" -- "$programs/opens" 100 \
 	"$programs/plugin.so" >"$tmp/out" 2>"$tmp/err"
@@ -41,8 +52,7 @@ equal "dlopen: the program loaded it" "$(said "$tmp/out" loaded)" 100
 equal "dlopen: no call of the program was interrupted" "$(said "$tmp/out" disturbed)" 0
 # A thread waits half a second for its library at most. A slow or busy machine may need longer: that is
 # said, and only those marks may be missing.
-late=$(field "$tmp/s" attached_late)
-check "dlopen: hardly a library was attached late ($late)" test "$late" -le 3
+hardly_late "dlopen: hardly a library was attached late" 3
 constructors=$(count "$tmp/d" BEGIN constructor)
 check "dlopen: all marks of 100 constructors ($constructors)" test "$constructors" -le 1000 -a \
 	"$constructors" -ge $((1000 - 10 * late))

@@ -87,7 +87,7 @@ attack() { # MODE KIND SEED
 }
 for mode in $modes; do
 	for seed in ${SEEDS:-1 2}; do attack $mode requests "$seed"; done
-	for kind in finds adopts large descriptors lingers orphan; do attack $mode $kind 1; done
+	for kind in finds adopts large descriptors lingers stopped orphan; do attack $mode $kind 1; done
 done
 case $modes in *own) attack own waits 1 ;; *) kill $privileged ;; esac
 exec 5>&-

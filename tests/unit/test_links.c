@@ -214,6 +214,26 @@ static void not_too_many_sites(void **state)
 	links->n_sites = before + 2;
 }
 
+/* Nobody reads any more what a process that was forked then records. */
+static void nothing_after_the_end(void **state)
+{
+	struct process *child;
+	struct member *old;
+
+	(void)state;
+	attach(PARENT, BROKER_MARKS, 1);
+	attach(PARENT, BROKER_USDT, 1);
+	child = fork_process(PARENT, CHILD);
+	links_end(links);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -ECANCELED);
+	assert_int_equal(links_attach_all(links, &programs, child), -ECANCELED);
+	assert_int_equal(links_renew(links, &programs, links_process(links, PARENT), &old),
+			 -ECANCELED);
+	assert_null(old);
+	assert_int_equal(n_made, 2);
+}
+
 /* A file can be attached to after a process that has it mapped was forked. */
 static void children_get_it_later(void **state)
 {
@@ -308,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_number_for_several, start, end),
 		cmocka_unit_test_setup_teardown(a_child_inherits, start, end),
 		cmocka_unit_test_setup_teardown(not_too_many_sites, start, end),
+		cmocka_unit_test_setup_teardown(nothing_after_the_end, start, end),
 		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_installs, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),

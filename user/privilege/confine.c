@@ -356,6 +356,8 @@ int confine_broker(bool perf_events)
 	if (!error)
 		error = filter_allow_if(filter, SCMP_SYS(fcntl),
 					filter_arg_equals(1, F_DUPFD_CLOEXEC));
+	/* So that nothing waits for a prover at the end. */
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(shutdown), 0);
 	/* Who hands over a process (broker/adopt.c). */
 	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt), 0);
 	/* Which program a process runs: whether it matches what the user looks for. */

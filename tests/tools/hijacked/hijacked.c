@@ -19,6 +19,7 @@
  *	descriptors	a packet with more descriptors than any may have
  *	lingers		the last descriptor of a TCP socket whose data nobody reads, so that closing it takes half a minute; then
  *			the recorder ends
+ *	stopped		a request for functions, whose prover is stopped; then the recorder ends
  *	orphan		the socket is another process's, after the recorder has ended
  *
  * Prints `broker PID`, `sent N`, `found N` processes, `adopted 1` for a process that was handed over, `granted PROGRAM
@@ -218,6 +219,8 @@ int main(int argc, char **argv)
 		be_honest();
 	} else if (!strcmp(kind, "lingers")) {
 		send_lingering();
+	} else if (!strcmp(kind, "stopped")) {
+		stop_prover();
 	} else if (!strcmp(kind, "orphan")) {
 		be_orphan();
 	} else {

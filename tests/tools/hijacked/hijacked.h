@@ -51,6 +51,9 @@ void ask_library(void);
 void ask_with_descriptors(void);
 void send_lingering(void);
 
+/* stopped.c */
+void stop_prover(void);
+
 /* damaged.c */
 void ask_damaged(void);
 void ask_random(void);

@@ -195,6 +195,9 @@ static int follow_record(void *context, void *data, size_t size)
 
 	if (size < sizeof(*r))
 		return 0;
+	/* There may be thousands of records, which were all handled before anybody looked at the end. */
+	if (links_ended(w->links))
+		return -ECANCELED;
 	pthread_mutex_lock(&w->links->lock);
 	if (r->kind == FOLLOW_FORK)
 		follow_fork(w, r);
@@ -242,7 +245,7 @@ static void follow_missed(struct follow *w)
 	w->missed = missed;
 	cleaner_close(w->cleaner, NULL, true);
 	more = !bpf_map_get_next_key(w->programs->traced_fd, NULL, &pid);
-	for (n = 0; more && n < MOST_TRACED_KEYS; n++) {
+	for (n = 0; more && n < MOST_TRACED_KEYS && !links_ended(w->links); n++) {
 		follow_anew(w, (pid_t)pid);
 		last = pid;
 		more = !bpf_map_get_next_key(w->programs->traced_fd, &last, &pid);

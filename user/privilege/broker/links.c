@@ -234,6 +234,16 @@ struct member *links_process_remove(struct links *links, struct process *p)
 	return list;
 }
 
+void links_end(struct links *links)
+{
+	__atomic_store_n(&links->ends, true, __ATOMIC_RELEASE);
+}
+
+bool links_ended(const struct links *links)
+{
+	return __atomic_load_n(&links->ends, __ATOMIC_ACQUIRE);
+}
+
 static bool links_have_space(const struct links *links, unsigned n)
 {
 	return (uint64_t)links->n_sites + n <= SITES_MOST;
@@ -248,6 +258,8 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error;
 	struct member *m;
 
+	if (links_ended(links))
+		return -ECANCELED;
 	if (!links_have_space(links, of->n))
 		return -EMFILE;
 	m = member_new(number, programs->uprobe_multi ? 1 : of->n);

@@ -65,6 +65,7 @@ struct links {
 	uint32_t n, capacity;
 	uint32_t n_sites; /* of all members, and of what is being attached */
 	struct process *processes;
+	bool ends; /* atomic: the recorder has ended */
 };
 
 struct links *links_new(struct closers *closers);
@@ -94,6 +95,10 @@ int links_close(struct links *links, const uint32_t *numbers, unsigned n);
 void links_close_all(struct links *links);
 /* Locks. Closes what the process has, if there is such a process. */
 void links_forget(struct links *links, pid_t pid);
+
+/* From another thread: nothing more is attached for processes that follow, since nobody would read what they record. */
+void links_end(struct links *links);
+bool links_ended(const struct links *links);
 
 struct process *links_process(const struct links *links, pid_t pid);
 /* NULL: there are too many, or no memory. */

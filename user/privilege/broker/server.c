@@ -516,6 +516,9 @@ static void *server_watch(void *context)
 
 	while (poll(polled, 3, -1) < 0 && errno == EINTR)
 		;
+	/* Neither those who attach nor who waits for a prover goes on, for whom server_end() waits. */
+	links_end(s->links);
+	provers_cancel(s->programs.provers);
 	server_end(s);
 }
 

@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +45,8 @@ struct proved_file {
 
 struct provers {
 	int starter;
+	pthread_mutex_t lock; /* of `ends`, and of changes of `prover` */
+	bool ends;
 	int prover;		  /* a socket to the current prover; -1: none */
 	struct file_state of;	  /* of the file of the current prover */
 	struct segments segments; /* of its file */
@@ -64,6 +68,7 @@ struct provers *provers_new(prover_fn prove)
 	if (!p)
 		return NULL;
 	p->prover = -1;
+	pthread_mutex_init(&p->lock, NULL);
 	p->starter = prove ? starter_start(prove) : -1;
 	if (prove && p->starter < 0) {
 		free(p);
@@ -171,9 +176,11 @@ static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t
 
 static void prover_end(struct provers *p)
 {
+	pthread_mutex_lock(&p->lock);
 	if (p->prover >= 0)
 		close(p->prover);
 	p->prover = -1;
+	pthread_mutex_unlock(&p->lock);
 	function_symbols_free(&p->symbols);
 }
 
@@ -223,16 +230,18 @@ static int prover_greet(struct provers *p)
 
 static int prover_start_for(struct provers *p, int elf_fd, const struct file_state *state)
 {
-	int error = 0;
+	int error, prover;
 
 	if (p->prover >= 0 && file_state_same(&p->of, state))
 		return 0;
 	prover_end(p);
 	if (!segments_read(elf_fd, &p->segments))
 		return -ENOEXEC;
-	p->prover = starter_prover(p->starter, elf_fd);
-	if (p->prover < 0)
-		error = p->prover;
+	prover = starter_prover(p->starter, elf_fd);
+	pthread_mutex_lock(&p->lock);
+	p->prover = prover;
+	error = p->ends ? -ECANCELED : prover < 0 ? prover : 0;
+	pthread_mutex_unlock(&p->lock);
 	error = error ?: function_symbols_add(&p->symbols, elf_fd);
 	error = error ?: prover_greet(p);
 	if (error) {
@@ -256,6 +265,22 @@ void provers_free(struct provers *p)
 		free(p->files[p->n_files].offsets);
 	}
 	free(p);
+}
+
+/*
+ * The prover and the starter may be stopped, by the user whose they are. The starter is killed with the broker, or ends
+ * because its socket does, and the prover with the starter.
+ */
+void provers_cancel(struct provers *p)
+{
+	if (!p)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->ends = true;
+	shutdown(p->starter, SHUT_RDWR);
+	if (p->prover >= 0)
+		shutdown(p->prover, SHUT_RDWR);
+	pthread_mutex_unlock(&p->lock);
 }
 
 /* A reply has the requested functions in their order, and may end early. */

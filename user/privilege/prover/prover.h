@@ -104,6 +104,8 @@ struct segments;
 struct provers *provers_new(prover_fn prove);
 /* Also ends the starter and the prover. */
 void provers_free(struct provers *p);
+/* From another thread: who waits for a prover gets an error, and so does each later request. The prover is killed. NULL: does nothing. */
+void provers_cancel(struct provers *p);
 
 /*
  * Requests the functions at these addresses of the file. The reply is valid until the next request; the sites of its

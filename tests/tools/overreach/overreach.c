@@ -250,7 +250,7 @@ static void begin(uid_t user, const pid_t *pids, unsigned n)
 		.own_only = h.own,
 		.follow_children = true,
 		.batching = true,
-		.sample_hz = h.own ? 4000 : 0,
+		.sample_hz = h.own ? 1000 : 0,
 		.syscalls = h.own,
 		.pids = pids,
 		.n_pids = n,

@@ -26,9 +26,11 @@ messages() { # PRIORITY WORDS
 	journalctl --sync
 	journalctl -q -u proftrace -p "$1..$1" -o cat | grep -c "^$2"
 }
+metrics() {
+	bash -c 'exec 3<>/dev/tcp/127.0.0.1/9464; printf "GET /metrics HTTP/1.0\r\nHost: 127.0.0.1:9464\r\n\r\n" >&3; cat <&3'
+}
 value() { # METRIC NAME
-	bash -c 'exec 3<>/dev/tcp/127.0.0.1/9464; printf "GET /metrics HTTP/1.0\r\nHost: 127.0.0.1:9464\r\n\r\n" >&3; cat <&3' |
-		sed -n "s/^$1{.*name=\"$2\",.*unit=\"demo.service\"[^ ]*} //p"
+	metrics | sed -n "s/^$1{.*name=\"$2\",.*unit=\"demo.service\"[^ ]*} //p"
 }
 mark() { # COMMAND: of scripted
 	next=$(($(grep -c '^done' /run/said) + 1))
@@ -77,11 +79,16 @@ wait_until StatusText "Recording; the new configuration was refused."
 equal "SIGHUP with a wrong one: the old one stays" "$(show ActiveState)/$(messages notice "proftrace: the configuration stays as it was")" active/1
 mark "slices 10"
 equal "and counts" "$(value proftrace_slice_duration_seconds_count work)" 1010
-configure "flight-recorder = 60s"
+configure "unit = later.service" "flight-recorder = 60s"
 check "reload with a right one" systemctl reload proftrace
 wait_until StatusText "Recording."
 mark "slices 7"
 equal "which is used" "$(value proftrace_slice_duration_seconds_count work)/$(show MainPID)" "7/$pid"
+# Its programs may exit before their labels can be read: they are counted all the same.
+systemd-run -q --unit=later sh -c 'for i in $(seq 100); do /given/scripted "slices 3"; done >/run/later; echo end >>/run/later'
+wait_for /run/later end
+equal "a unit that starts later: every mark of its programs" \
+	"$(metrics | awk '/^proftrace_slice_duration_seconds_count{.*name="work"/ { n += $NF } END { print n }')" 307
 
 check "stops" systemctl stop proftrace
 equal "without a failure, and nothing of it runs" "$(show Result)/$(pgrep -c proftrace)" success/0

@@ -284,7 +284,7 @@ static __noinline int target_path_matches(__u64 path)
 		if (i >= target_filter.n_globs)
 			break;
 		p.glob = i;
-		p.positions = 1 | unknown_zero;
+		p.positions = 1 | unknown_zero();
 		bpf_loop(MAX_STRING, target_path_step, &p, 0);
 		if (p.positions & target_filter.globs[i].final)
 			return 1;

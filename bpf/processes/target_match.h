@@ -11,12 +11,21 @@
 
 const volatile struct target_filter target_filter = {};
 
+static const volatile __u64 target_zero = 0;
+
 /*
- * Always 0, but the verifier does not know it. Before Linux 6.7, the verifier follows a callback of bpf_loop() only once,
- * and removes branches that are never taken after one call. So what a callback counts up must begin with a number that it
- * does not know; otherwise no glob of two characters would match there.
+ * 0, but the verifier does not know it, and nor can a recorder change it, as it could in the memory that it has mapped. Before
+ * Linux 6.7, the verifier follows a callback of bpf_loop() only once, and removes branches that are never taken after one
+ * call. So what a callback counts up must begin with a number that it does not know; otherwise no glob of two characters
+ * would match there.
  */
-__u64 unknown_zero;
+static __always_inline __u64 unknown_zero(void)
+{
+	__u64 zero = 0;
+
+	bpf_probe_read_kernel(&zero, sizeof(zero), (const void *)&target_zero);
+	return zero;
+}
 
 struct target_match {
 	__u64 positions;
@@ -64,7 +73,7 @@ static __noinline bool target_match_text(struct target_match *m, __u32 kind)
 		if (glob->kind != kind)
 			continue;
 		m->glob = i;
-		m->positions = 1 | unknown_zero;
+		m->positions = 1 | unknown_zero();
 		bpf_loop(TARGET_TEXT, target_match_step, m, 0);
 		if (m->positions & glob->final)
 			return true;
@@ -121,7 +130,7 @@ static long target_digits_step(__u32 i, struct target_match *m)
 /* Whether the text of `m` has the ID of a container that was found by its name. */
 static __noinline bool target_is_found_container(struct target_match *m)
 {
-	m->digits = m->end = (__u32)unknown_zero;
+	m->digits = m->end = (__u32)unknown_zero();
 	bpf_loop(TARGET_TEXT, target_digits_step, m, 0);
 	if (m->digits != TARGET_CONTAINER_ID)
 		return false;

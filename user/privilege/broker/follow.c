@@ -171,7 +171,7 @@ static void follow_exec(struct follow *w, const struct follow_record *r)
 		return;
 	error = links_renew(w->links, w->programs, p, &old);
 	cleaner_close(w->cleaner, old, false);
-	count_late(w, error, r);
+	p->linked_ns = count_late(w, error, r);
 }
 
 /* What had its links only after it had ended was not followed at all. */

@@ -451,17 +451,24 @@ static int give_up_the_rest(bool uprobe_multi, struct failure *f)
 	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
 }
 
-/* Of what the recorder has open it keeps the socket alone. */
-static int keep_only(int socket)
+/*
+ * Of what the recorder has open it keeps the socket alone. Where the caller's limit, which may change at any moment, leaves no
+ * place for the watchers, something else would get their descriptors, and be replaced by them later.
+ */
+static int keep_only(int *socket)
 {
 	const int kept = STDERR_FILENO + 1;
+	int error = 0;
 
-	if (socket != kept)
-		dup2(socket, kept);
+	if (*socket != kept && dup2(*socket, kept) < 0)
+		return -errno;
+	*socket = kept;
 	descriptors_keep_to(kept);
-	for (int i = 0; i < WATCHERS; i++)
-		dup2(STDERR_FILENO, WATCHERS_FIRST + i);
-	return kept;
+	for (int i = 0; i < WATCHERS; i++) {
+		if (dup2(STDERR_FILENO, WATCHERS_FIRST + i) < 0)
+			error = -errno;
+	}
+	return error;
 }
 
 /* Of the caller's limits, those by which the kernel would kill this process or refuse it something while it attaches. */
@@ -582,8 +589,10 @@ void broker_serve(int socket, const struct broker_config *config)
 	ignore_signals();
 	lift_limits();
 	prctl(PR_SET_NAME, BROKER_NAME);
-	socket = keep_only(socket);
-	if (s) {
+	reply.error = keep_only(&socket);
+	if (reply.error) {
+		failure_set(&reply.failure, reply.error, "cannot start the broker", "", NULL);
+	} else if (s) {
 		s->config = config;
 		s->socket = socket;
 		reply.error = server_prepare(s, &reply, fds, &n_fds);

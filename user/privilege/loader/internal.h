@@ -24,6 +24,8 @@ bool counters_have(const struct counters *c, enum counter_source source);
  */
 void load_log_begin(void);
 void load_log_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The reason is that this needs perf events, and the system does not permit them. */
+void load_log_refuse_events(const char *what);
 /* Sets the failure for the error of loading, and returns it. */
 int load_log_refuse(struct failure *f, int error);
 

@@ -139,6 +139,8 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 	}
 	if (error)
 		load_log_set("%s: %s", what, strerror(-error));
+	if (error == -EACCES)
+		load_log_refuse_events(what);
 	return error;
 }
 

@@ -16,6 +16,7 @@
 static char last_line[200];
 static char verdict[200]; /* the verifier's reason, if it refused a program */
 static bool memory_refused;
+static const char *events_refused; /* what needs the perf events that the system does not permit */
 
 static bool log_ends_in(const char *text, const char *end)
 {
@@ -97,6 +98,11 @@ static bool kernel_is_confidential(void)
 	return strstr(text, "[confidentiality]") != NULL;
 }
 
+void load_log_refuse_events(const char *what)
+{
+	events_refused = what;
+}
+
 int load_log_refuse(struct failure *f, int error)
 {
 	char missing[64], reason[96];
@@ -121,6 +127,13 @@ int load_log_refuse(struct failure *f, int error)
 	if (error == -EMFILE)
 		return failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
 				   NULL);
+	/* Debian's kernels permit them to root alone above 2, whatever the capabilities. */
+	if (events_refused) {
+		failure_set(f, error, "not permitted to open perf events", events_refused,
+			    "kernel.perf_event_paranoid is above 2");
+		failure_hint(f, "sudo sysctl kernel.perf_event_paranoid=2, or run with sudo");
+		return error;
+	}
 	privileges_missing(true, missing, sizeof(missing));
 	/*
 	 * The verifier also returns -EPERM for programs that it refuses. If no capability is

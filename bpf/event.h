@@ -142,13 +142,11 @@ enum {
 	MAX_STRING = 256, /* bytes of a string value that are kept */
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
-	MAX_BUFFERS = 32,  /* ring buffers of records */
-	HOLD_SLOTS = 1024, /* more than the ring buffer of holds can contain */
-	KNOWN_FILES =
-		4096, /* slots for files that are attached to, or need not be; a power of two */
-	KNOWN_FILE_SLOTS =
-		4, /* where one may be: with one, some of 200 files took each other's place */
-	MAX_COUNTERS = 8, /* the maximum that viewers show with one event */
+	MAX_BUFFERS = 32,     /* ring buffers of records */
+	HOLD_SLOTS = 1024,    /* more than the ring buffer of holds can contain */
+	KNOWN_FILES = 4096,   /* slots for files that no thread waits for; a power of two */
+	KNOWN_FILE_SLOTS = 4, /* of one: with one, some of 200 files took each other's place */
+	MAX_COUNTERS = 8,     /* the maximum that viewers show with one event */
 };
 
 /*

@@ -14,7 +14,7 @@ const volatile struct target_filter target_filter = {};
 static const volatile __u64 target_zero = 0;
 
 /*
- * 0, but the verifier does not know it, and nor can a recorder change it, as it could in the memory that it has mapped. Before
+ * 0, but the verifier does not know it. It is not in the memory that a recorder has mapped and could change. Before
  * Linux 6.7, the verifier follows a callback of bpf_loop() only once, and removes branches that are never taken after one
  * call. So what a callback counts up must begin with a number that it does not know; otherwise no glob of two characters
  * would match there.

@@ -127,8 +127,7 @@ struct traced_process {
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
-	unsigned
-		n_mapped; /* files at the last call of its linker, where the kernel cannot hold it there */
+	unsigned n_mapped; /* files at the last call of its linker, where it cannot be held */
 	UT_hash_handle hh;
 };
 

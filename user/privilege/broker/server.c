@@ -591,14 +591,13 @@ void broker_serve(int socket, const struct broker_config *config)
 	prctl(PR_SET_NAME, BROKER_NAME);
 	reply.error = keep_only(&socket);
 	if (reply.error) {
-		failure_set(&reply.failure, reply.error, "cannot start the broker", "", NULL);
+		server_cannot_start(&reply.failure, reply.error);
 	} else if (s) {
 		s->config = config;
 		s->socket = socket;
 		reply.error = server_prepare(s, &reply, fds, &n_fds);
 	} else {
-		reply.error =
-			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
+		reply.error = server_cannot_start(&reply.failure, -ENOMEM);
 	}
 	/* Of a failure the recorder gets nothing but the reason: a descriptor may be missing, and nothing would arrive. */
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, reply.error ? 0 : n_fds) ||

@@ -70,4 +70,19 @@ for n in 5 6; do
 done
 never_else "open says why it cannot serve" "$wrong" ""
 check "open: it was refused" test $refused -eq 2
+
+# None for the time of one system call of the broker's: it starts with everything in its place, or not at all.
+need_users
+if make_user owner && capable_copy "$tmp/proftrace"; then
+	cp "$root/build/tests/tools/limited" "$tmp/limited" && setcap "$needed_capabilities+ep" "$tmp/limited"
+	cp "$(command -v sleep)" "$tmp/set-id" && chmod 4755 "$tmp/set-id"
+	as "$made_uid" "$made_gid" "$tmp/limited" "$tmp/set-id" >"$tmp/said" 2>&1
+	equal "for a moment: all was tried" $? 0
+	check "for a moment: $(said "$tmp/said" places) calls failed" test "$(said "$tmp/said" places)" -ge 20
+	equal "for a moment: each ended the start" "$(said "$tmp/said" refused)" "$(said "$tmp/said" places)"
+	never_else "for a moment: nothing was got, and the reason is said" "$(grep -E '^(got|odd|started [^1])' "$tmp/said")" ""
+	equal "without it, it starts, and looks at what a process executes" "$(said "$tmp/said" started)" 1
+else
+	skip "for a moment" "file capabilities cannot be set here"
+fi
 finish

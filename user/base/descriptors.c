@@ -2,17 +2,31 @@
 /* What a process that was forked from the recorder keeps of its descriptors. */
 #include "base/descriptors.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-void descriptors_keep_to(int last)
+int descriptors_put(int fd, int place)
 {
-	int nothing, i;
+	if (fd == place || dup3(fd, place, place > STDERR_FILENO ? O_CLOEXEC : 0) >= 0)
+		return 0;
+	return errno == EBADF ? -EMFILE : -errno;
+}
 
-	closefrom(last + 1);
+int descriptors_keep(int *fd, int place)
+{
+	int error = descriptors_put(*fd, place), nothing, i;
+
+	if (error)
+		return error;
+	*fd = place;
+	closefrom(place + 1);
 	nothing = open("/dev/null", O_RDWR);
-	for (i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-		dup2(nothing, i);
+	if (nothing < 0)
+		return -errno;
+	for (i = STDIN_FILENO; !error && i <= STDERR_FILENO; i++)
+		error = descriptors_put(nothing, i);
 	if (nothing > STDERR_FILENO)
 		close(nothing);
+	return error;
 }

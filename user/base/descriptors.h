@@ -3,10 +3,19 @@
 #define PROFTRACE_BASE_DESCRIPTORS_H
 
 /*
- * A process of ours keeps of what it inherited the descriptors from 3 to `last`. Its standard streams become /dev/null: whoever
- * takes over the process could write into the terminal of the user, or into a trace on standard output. And who reads
- * a pipe of ours until its end does not wait for this process.
+ * The user may set the limit of each process of ours at any moment (prlimit(2)), so anything here may fail, and a descriptor
+ * that is not in its place is another one: a process that cannot have its descriptors ends.
  */
-void descriptors_keep_to(int last);
+
+/* dup2(2), whose error says what is the matter: -EMFILE where the limit leaves no such place. Returns 0 or negative errno. */
+int descriptors_put(int fd, int place);
+
+/*
+ * A process of ours keeps of what it inherited *fd, which comes to `place`, and what is between the standard streams and that.
+ * Its standard streams become /dev/null: whoever takes over the process could write into the terminal of the user, or into a
+ * trace on standard output. And who reads a pipe of ours until its end does not wait for this process. Returns 0 or negative
+ * errno, with *fd where it is.
+ */
+int descriptors_keep(int *fd, int place);
 
 #endif

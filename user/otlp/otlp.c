@@ -78,10 +78,7 @@ static _Noreturn void otlp_run(int socket, const struct otlp_options *options)
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	prctl(PR_SET_NAME, "proftrace-otlp");
-	if (socket != SOCKET && dup2(socket, SOCKET) < 0)
-		_exit(1);
-	descriptors_keep_to(SOCKET);
-	if (!invoker_drop_all())
+	if (descriptors_keep(&socket, SOCKET) || !invoker_drop_all())
 		_exit(1);
 	_exit(otlp_send_all(SOCKET, options));
 }

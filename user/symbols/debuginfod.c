@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/packet.h"
 #include "base/text.h"
 #include "privilege/confine.h"
@@ -164,12 +165,13 @@ static void close_inherited(int socket)
 {
 	int nothing;
 
-	if (socket != SOCKET)
-		dup2(socket, SOCKET);
+	if (descriptors_put(socket, SOCKET))
+		_exit(1);
 	closefrom(SOCKET + 1);
 	nothing = open("/dev/null", O_RDWR);
-	dup2(nothing, STDIN_FILENO);
-	dup2(nothing, STDOUT_FILENO);
+	if (nothing < 0 || descriptors_put(nothing, STDIN_FILENO) ||
+	    descriptors_put(nothing, STDOUT_FILENO))
+		_exit(1);
 	close(nothing);
 }
 

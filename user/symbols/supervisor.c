@@ -95,9 +95,8 @@ static bool wait_for_parser(pid_t parser)
  */
 static void close_inherited_files(int socket)
 {
-	if (socket != SOCKET)
-		dup2(socket, SOCKET);
-	descriptors_keep_to(SOCKET);
+	if (descriptors_keep(&socket, SOCKET))
+		_exit(1);
 }
 
 void symbols_supervisor(int socket)

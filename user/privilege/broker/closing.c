@@ -130,10 +130,12 @@ _Noreturn static void keeper_serve(void)
 /* It ends when the broker has closed the socket: not by PR_SET_PDEATHSIG, since it may be closing. */
 _Noreturn static void become_keeper(int socket)
 {
+	int error;
+
 	prctl(PR_SET_NAME, "proftrace-close");
-	if (socket != KEEPER_SOCKET)
-		dup2(socket, KEEPER_SOCKET);
-	descriptors_keep_to(KEEPER_SOCKET);
+	error = descriptors_keep(&socket, KEEPER_SOCKET);
+	if (packet_send(socket, &error, sizeof(error), -1) || error)
+		_exit(1);
 	/* The broker, which is a real-time process, waits for it and for the processes that detach. */
 	privileges_use_priority(true);
 	/* Here, because the broker waits for none of its children, and the keeper for all. */
@@ -153,7 +155,7 @@ _Noreturn static void become_keeper(int socket)
 struct closers *closers_new(void)
 {
 	struct closers *c = calloc(1, sizeof(*c));
-	int sockets[2];
+	int sockets[2], error;
 	pid_t pid;
 
 	if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
@@ -164,12 +166,16 @@ struct closers *closers_new(void)
 	pid = fork();
 	if (!pid)
 		become_keeper(sockets[1]);
+	error = pid < 0 ? -errno : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];
-	if (pid > 0)
+	if (!error && packet_receive(c->socket, &error, sizeof(error), NULL) != sizeof(error))
+		error = -EPIPE;
+	if (!error)
 		return c;
 	close(c->socket);
 	free(c);
+	errno = -error;
 	return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "privilege/broker/links.h"
 
 /* Before there are links, threads and a filter of system calls. Returns NULL on failure. */
+/* NULL: see errno. */
 struct closers *closers_new(void);
 /* Has POLLHUP when the keeper has ended: then nothing can be closed any more but by closers_end(). */
 int closers_fd(const struct closers *closers);

@@ -308,6 +308,7 @@ int follow_new(struct links *links, const struct loaded_programs *programs, bool
 	       struct follow **ret_follow)
 {
 	struct follow *w = calloc(1, sizeof(*w));
+	int error;
 
 	if (!w)
 		return -ENOMEM;
@@ -320,9 +321,10 @@ int follow_new(struct links *links, const struct loaded_programs *programs, bool
 		*ret_follow = w;
 		return 0;
 	}
+	error = -errno;
 	ring_buffer__free(w->ring);
 	free(w);
-	return -ENOMEM;
+	return error;
 }
 
 int follow_start(struct follow *w, int socket)

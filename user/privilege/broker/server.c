@@ -457,17 +457,10 @@ static int give_up_the_rest(bool uprobe_multi, struct failure *f)
  */
 static int keep_only(int *socket)
 {
-	const int kept = STDERR_FILENO + 1;
-	int error = 0;
+	int error = descriptors_keep(socket, STDERR_FILENO + 1);
 
-	if (*socket != kept && dup2(*socket, kept) < 0)
-		return -errno;
-	*socket = kept;
-	descriptors_keep_to(kept);
-	for (int i = 0; i < WATCHERS; i++) {
-		if (dup2(STDERR_FILENO, WATCHERS_FIRST + i) < 0)
-			error = -errno;
-	}
+	for (int i = 0; !error && i < WATCHERS; i++)
+		error = descriptors_put(STDERR_FILENO, WATCHERS_FIRST + i);
 	return error;
 }
 
@@ -544,26 +537,31 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	bool each = broker_links_each(config);
 	struct closers *closers;
 	pthread_t watching;
-	int error, closers_error;
+	int error;
 
 	/* Before there is anything that these processes should not have. */
 	closers = closers_new();
-	closers_error = closers ? 0 : -errno;
+	if (!closers)
+		return server_cannot_start(f, -errno);
 	s->links = links_new(closers);
+	if (!s->links)
+		return server_cannot_start(f, -ENOMEM);
 	/* A recorder that reads no answers must not keep the broker from ending. */
 	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
 		   sizeof(struct timeval));
 	pthread_mutex_init(&s->busy, NULL);
-	if (config->functions)
+	if (config->functions) {
 		s->programs.provers = provers_new(config->prove);
+		if (!s->programs.provers)
+			return server_cannot_start(f, -errno);
+	}
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
 	if (error)
 		return error;
-	if (closers_error || !s->links)
-		return server_cannot_start(f, closers_error ?: -ENOMEM);
 	/* Not while loading, which takes the most descriptors; confined, it cannot be had any more. */
 	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
-	if (each)
+	error = s->recorder < 0 ? -errno : 0;
+	if (!error && each)
 		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
 	/* Threads are held until their requests are served (capture/hurry.c). */
 	privileges_use_priority(true);

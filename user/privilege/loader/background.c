@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 /* --- ring buffers ------------------------------------------------------------------------------ */
 
 static void *run_make_buffers(void *context)
@@ -71,8 +73,7 @@ static int background_put_records(struct background *b)
 	if (!b->records)
 		return 0;
 	error = background_await_buffers(b);
-	if (!error && dup3(b->buffers[0], bpf_map__fd(b->records), O_CLOEXEC) < 0)
-		error = -errno;
+	error = error ?: descriptors_put(b->buffers[0], bpf_map__fd(b->records));
 	b->records = NULL;
 	return error;
 }
@@ -142,8 +143,8 @@ int background_await_programs(struct background *b, bool loaded)
 			b->refused = true;
 			continue;
 		}
-		if (loaded && dup3(l->fd, bpf_program__fd(l->program), O_CLOEXEC) < 0)
-			error = -errno;
+		if (loaded)
+			error = descriptors_put(l->fd, bpf_program__fd(l->program)) ?: error;
 		close(l->fd);
 	}
 	return error;

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "privilege/loader/background.h"
 #include "privilege/loader/cost.h"
 #include "privilege/loader/empty_program.h"
@@ -53,7 +54,7 @@ static int attach_watchers(struct proftrace_bpf *skel)
 	};
 
 	for (unsigned i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		int fd;
+		int fd, error;
 
 		if (!bpf_program__autoload(programs[i]))
 			continue;
@@ -63,10 +64,14 @@ static int attach_watchers(struct proftrace_bpf *skel)
 		/* Without ticks the CPU time is brought up to date at the next context switch. */
 		if (fd < 0 && programs[i] == skel->progs.on_timer)
 			continue;
-		if (fd < 0 || (i < WATCHERS && dup3(fd, WATCHERS_FIRST + (int)i, O_CLOEXEC) < 0))
+		if (fd < 0)
 			return -errno;
-		if (i < WATCHERS)
-			close(fd);
+		if (i >= WATCHERS)
+			continue;
+		error = descriptors_put(fd, WATCHERS_FIRST + (int)i);
+		close(fd);
+		if (error)
+			return error;
 	}
 	return 0;
 }

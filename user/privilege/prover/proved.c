@@ -71,6 +71,7 @@ struct provers *provers_new(prover_fn prove)
 	pthread_mutex_init(&p->lock, NULL);
 	p->starter = prove ? starter_start(prove) : -1;
 	if (prove && p->starter < 0) {
+		errno = -p->starter;
 		free(p);
 		return NULL;
 	}

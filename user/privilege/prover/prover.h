@@ -100,7 +100,7 @@ struct provers;
 struct broker_site;
 struct segments;
 
-/* Starts the starter. Returns NULL on failure. */
+/* Starts the starter. Returns NULL on failure: see errno. */
 struct provers *provers_new(prover_fn prove);
 /* Also ends the starter and the prover. */
 void provers_free(struct provers *p);

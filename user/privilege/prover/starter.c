@@ -138,9 +138,12 @@ _Noreturn static void starter_serve(int socket, prover_fn prove)
 
 _Noreturn static void become_starter(int socket, prover_fn prove)
 {
+	int error;
+
 	prctl(PR_SET_NAME, "proftrace-start");
-	dup2(socket, STARTER_SOCKET);
-	descriptors_keep_to(STARTER_SOCKET);
+	error = descriptors_keep(&socket, STARTER_SOCKET);
+	if (packet_send(socket, &error, sizeof(error), -1) || error)
+		_exit(1);
 	confine_prefer_oom_kill();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))
@@ -164,6 +167,8 @@ int starter_start(prover_fn prove)
 		become_starter(sockets[1], prove);
 	error = pid < 0 ? -errno : 0;
 	close(sockets[1]);
+	if (!error && packet_receive(sockets[0], &error, sizeof(error), NULL) != sizeof(error))
+		error = -EPIPE;
 	if (error)
 		close(sockets[0]);
 	return error ? error : sockets[0];

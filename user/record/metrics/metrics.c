@@ -103,10 +103,8 @@ static void metrics_run(int listener, int recorder, const struct metrics_address
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "proftrace-metri");
-	if (dup2(listener, LISTENER) < 0 || dup2(recorder, RECORDER) < 0)
-		_exit(1);
-	descriptors_keep_to(RECORDER);
-	if (!invoker_drop_all())
+	if (descriptors_put(listener, LISTENER) || descriptors_keep(&recorder, RECORDER) ||
+	    !invoker_drop_all())
 		_exit(1);
 	_exit(metrics_serve(LISTENER, RECORDER, address));
 }

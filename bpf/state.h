@@ -101,8 +101,9 @@ static __always_inline void untrace(__u32 tgid)
  * BEGIN was. bpf/threads.h creates it; the fields from `depth` to `token` are 0 at first.
  */
 struct thread_state {
-	__u64 owner; /* in a slot: pid_tgid of the thread; 0: free */
-	__u64 birth; /* start time of the thread, since thread numbers are reused */
+	__u64 owner;	 /* in a slot: pid_tgid of the thread; 0: free */
+	__u64 birth;	 /* start time of the thread, since thread numbers are reused */
+	__u64 execution; /* which of its executions has begun the program that the state is of */
 	__u32 depth;
 	__u32 too_deep;	 /* open levels beyond MAX_NESTING */
 	__u64 recorded;	 /* one bit per level */

@@ -44,9 +44,12 @@ static __always_inline struct thread_state *thread_state_slot(__u64 pid_tgid)
 	return bpf_map_lookup_elem(&thread_slots, &slot);
 }
 
-/* The state of a thread; NULL: it has none. */
-static __always_inline struct thread_state *thread_state_lookup(struct task_struct *task,
-								__u64 pid_tgid)
+/*
+ * The state of a thread, which may be in the middle of an execution, where it still is that of the program from before.
+ * NULL: it has none.
+ */
+static __always_inline struct thread_state *thread_state_find(struct task_struct *task,
+							      __u64 pid_tgid)
 {
 	struct thread_state *st = thread_state_slot(pid_tgid);
 
@@ -56,6 +59,18 @@ static __always_inline struct thread_state *thread_state_lookup(struct task_stru
 		return NULL;
 	st = bpf_task_storage_get(&threads, task, NULL, 0);
 	return st && st->birth ? st : NULL;
+}
+
+/*
+ * The state of a thread that marks, or whose memory is read. NULL: it has none of this program. A child that shared the
+ * memory may just have made one for the program before, which on_exec() did not find: thread_state_of_other().
+ */
+static __always_inline struct thread_state *thread_state_lookup(struct task_struct *task,
+								__u64 pid_tgid)
+{
+	struct thread_state *st = thread_state_find(task, pid_tgid);
+
+	return st && st->execution == task->self_exec_id ? st : NULL;
 }
 
 /*
@@ -74,13 +89,15 @@ static __always_inline struct thread_state *thread_state_executed(struct task_st
 	return bpf_task_storage_get(&threads, task, NULL, 0);
 }
 
-static __always_inline struct thread_state *slot_begin(struct thread_state *st, __u64 birth)
+static __always_inline struct thread_state *slot_begin(struct thread_state *st, __u64 birth,
+						       __u64 execution)
 {
 	st->birth = 0;
 	barrier();
 	__builtin_memset(&st->depth, 0,
 			 offsetof(struct thread_state, token) -
 				 offsetof(struct thread_state, depth));
+	st->execution = execution;
 	barrier();
 	st->birth = birth;
 	return st;
@@ -89,19 +106,21 @@ static __always_inline struct thread_state *slot_begin(struct thread_state *st, 
 /*
  * The state of a thread other than the current one. If it has none, it gets one in its slot, unless
  * it may have one in its task's storage. NULL: out of reach, since the storage of another task
- * cannot be looked up.
+ * cannot be looked up, or the thread has executed a program meanwhile. It may do so at any moment, also before the
+ * state is made, which is then of no use.
  */
-static __always_inline struct thread_state *thread_state_of_other(__u64 pid_tgid, __u64 birth)
+static __always_inline struct thread_state *thread_state_of_other(__u64 pid_tgid, __u64 birth,
+								  __u64 execution)
 {
 	struct thread_state *st = thread_state_slot(pid_tgid);
 
 	if (!st)
 		return NULL;
 	if (st->owner == pid_tgid && st->birth == birth)
-		return st;
+		return st->execution == execution ? st : NULL;
 	if (threads_stored || __sync_val_compare_and_swap(&st->owner, 0, pid_tgid))
 		return NULL;
-	return slot_begin(st, birth);
+	return slot_begin(st, birth, execution);
 }
 
 /* Creates the state of the current thread. NULL: no memory. */
@@ -117,9 +136,9 @@ static __always_inline struct thread_state *thread_state_begin(struct task_struc
 	if (owner && owner != pid_tgid) {
 		threads_stored = 1;
 		st = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		return st ? slot_begin(st, task->start_time) : NULL;
+		return st ? slot_begin(st, task->start_time, task->self_exec_id) : NULL;
 	}
-	return slot_begin(st, task->start_time);
+	return slot_begin(st, task->start_time, task->self_exec_id);
 }
 
 /*

@@ -48,11 +48,11 @@ int flush(struct pt_regs *ctx)
 	}
 	find_vfork_owner(task, reason, &owner);
 	if (owner.pid_tgid != pid_tgid) {
-		st = thread_state_of_other(owner.pid_tgid, owner.birth);
+		st = thread_state_of_other(owner.pid_tgid, owner.birth, owner.execution);
 		reached = st;
 		/* Earlier ones of its marks may have been handed over before it had links. */
 		if (each_links && st && !batch_is_known(st, owner.pid_tgid, address))
-			batches_find_shared(owner.pid_tgid, owner.birth);
+			batches_find_shared(owner.pid_tgid, owner.birth, owner.execution);
 	}
 	if (!st)
 		st = get_own_state(task, pid_tgid, reason);

@@ -20,6 +20,7 @@
 struct batch_owner {
 	__u64 pid_tgid;
 	__u64 birth;
+	__u64 execution;
 };
 
 /*
@@ -47,17 +48,25 @@ static __always_inline void find_vfork_owner(const struct task_struct *task, __u
 {
 	const struct task_struct *at = task, *parent;
 	__u64 memory = (__u64)BPF_CORE_READ(task, mm), variables = read_thread_pointer(task);
+	__u64 execution;
 	__u32 tgid, flags;
 
 	owner->pid_tgid = pid_tgid_of(task);
-	owner->birth = 0;
+	owner->birth = owner->execution = 0;
 	for (int i = 0; i < MAX_VFORKS; i++) {
 		parent = BPF_CORE_READ(at, real_parent);
-		if (!parent || parent == at || (__u64)BPF_CORE_READ(parent, mm) != memory ||
-		    read_thread_pointer(parent) != variables)
+		if (!parent || parent == at)
 			return;
 		tgid = BPF_CORE_READ(parent, tgid);
 		flags = traced_flags(tgid);
+		execution = BPF_CORE_READ(parent, self_exec_id);
+		/*
+		 * Last of all: as long as it has this memory, it has neither executed a program nor exited, and what was
+		 * read is of this program.
+		 */
+		if ((__u64)BPF_CORE_READ(parent, mm) != memory ||
+		    read_thread_pointer(parent) != variables)
+			return;
 		at = parent;
 		/*
 		 * A process that is not recorded owns nothing. It may itself be a vfork() child
@@ -67,6 +76,7 @@ static __always_inline void find_vfork_owner(const struct task_struct *task, __u
 			continue;
 		owner->pid_tgid = (__u64)tgid << 32 | (__u32)BPF_CORE_READ(parent, pid);
 		owner->birth = BPF_CORE_READ(parent, start_time);
+		owner->execution = execution;
 	}
 }
 
@@ -142,14 +152,14 @@ static __noinline long search_batch_table(__u32 i, struct batch_table *t)
  * a word. Those from before the recording are known to the recorder. A global function, so that the verifier checks it
  * only once.
  */
-__noinline int batches_find_shared(__u64 pid_tgid, __u64 birth)
+__noinline int batches_find_shared(__u64 pid_tgid, __u64 birth, __u64 execution)
 {
 	struct batch_table t = { .pid_tgid = pid_tgid };
 
 	if (!batching || !can_loop)
 		return 0;
 	t.variables = read_thread_pointer(bpf_get_current_task_btf());
-	t.st = thread_state_of_other(pid_tgid, birth);
+	t.st = thread_state_of_other(pid_tgid, birth, execution);
 	if (t.st)
 		batches_adopt(t.st, pid_tgid);
 	bpf_loop(BATCHES_FOUND_ON, search_batch_table, &t, 0);
@@ -170,7 +180,7 @@ static __always_inline void batches_leave_shared(const struct task_struct *task)
 		return;
 	find_vfork_owner(task, BATCH_NEW, &owner);
 	if (owner.pid_tgid != pid_tgid_of(task))
-		batches_find_shared(owner.pid_tgid, owner.birth);
+		batches_find_shared(owner.pid_tgid, owner.birth, owner.execution);
 }
 
 /* A table of the parent, which a forked child gets as well. */

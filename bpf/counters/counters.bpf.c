@@ -17,10 +17,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 	if (!recording)
 		return 0;
-	st = thread_state_lookup(prev, pid_tgid_of(prev));
+	st = thread_state_find(prev, pid_tgid_of(prev));
 	if (st && st->counting)
 		counters_switch_out(st);
-	st = thread_state_lookup(next, pid_tgid_of(next));
+	st = thread_state_find(next, pid_tgid_of(next));
 	if (st && st->counting)
 		counters_switch_in(st);
 	return 0;
@@ -64,7 +64,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	if (!(flags & TRACED_MARKS) || process_is_paused(flags))
 		return 0;
 	if (has_perf_counters) {
-		st = thread_state_lookup(task, pid_tgid);
+		st = thread_state_find(task, pid_tgid);
 		if (!st)
 			st = thread_state_begin(task, pid_tgid);
 		if (!st) {

@@ -189,6 +189,7 @@ static __always_inline void reset_executed_thread(struct task_struct *task, __u3
 	st->too_deep = 0;
 	st->recorded = 0;
 	st->whole = 1;
+	st->execution = task->self_exec_id;
 }
 
 /* No mark of the new program is missed, since it has not made any yet. */
@@ -349,7 +350,10 @@ static __always_inline void format_signal(char *out, unsigned signal)
 
 static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 {
-	struct thread_state *st = thread_state_lookup(task, pid_tgid);
+	/* If an execution has failed, nothing more is read. */
+	bool executing = is_executing();
+	struct thread_state *st =
+		executing ? thread_state_find(task, pid_tgid) : thread_state_lookup(task, pid_tgid);
 	bool last = BPF_CORE_READ(task, signal, live.counter) == 0, wake = false;
 	unsigned signal = last ? fatal_signal(task) : 0;
 	__u32 tgid = task->tgid;
@@ -362,7 +366,7 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 		st = thread_state_begin(task, pid_tgid);
 	if (st && st->lost)
 		send_lost(st, pid_tgid);
-	if (st && is_executing())
+	if (st && executing)
 		batches_drop_all(st, pid_tgid);
 	else if (st)
 		batches_send_pending(st, pid_tgid);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,12 +100,6 @@ void keep_slot(void)
 	pause();
 }
 
-static void execute_with_state(void)
-{
-	get_state();
-	execute_at_go();
-}
-
 /* Its slot is that of `other`, so that its state will be in the storage of the task. */
 pid_t start_in_slot(pid_t other, int *ret_end)
 {
@@ -141,6 +136,50 @@ void keep_state(pid_t other, int other_end, pid_t target, int target_end)
 	waitpid(target, NULL, 0);
 	if (secret_comes())
 		printf("got the memory of a set-user-ID program, by a state from before\n");
+}
+
+/* --- a thread's state that is made after the execution, by a child that had the memory before -------- */
+
+/* Who keeps the state and puts it back does it at the moment at which a child that was held up would have made it. */
+static void request_state(pid_t pid, const char *what)
+{
+	static int states = -1;
+	const char *number = getenv("STATES");
+	char done = 0;
+
+	if (states < 0 && number)
+		states = atoi(number);
+	if (send(states, &pid, sizeof(pid), MSG_NOSIGNAL) == sizeof(pid) &&
+	    recv(states, &done, 1, 0) == 1 && done)
+		return;
+	printf("got nowhere: a state cannot be %s\n", what);
+	exit(1);
+}
+
+void execute_with_state(void)
+{
+	get_state();
+	execute_at_go();
+}
+
+void make_state_late(pid_t target, int target_end)
+{
+	say_found(target, secret);
+	if (write(target_end, "", 1) != 1 || read_number() != target)
+		exit(1);
+	request_state(target, "kept");
+	if (write(goes[1], "", 1) != 1)
+		exit(1);
+	while (is_traced(target))
+		usleep(1000);
+	/* It makes its secret. */
+	usleep(EXECUTES_US);
+	request_state(0, "put back");
+	kill(target, SIGTERM);
+	waitpid(target, NULL, 0);
+	secret_comes();
+	if (h.seen_of == (uint32_t)target)
+		printf("got the memory of a set-user-ID program, by a state made late\n");
 }
 
 /* --- an execution that fails when the program has the memory ----------------------------------------- */

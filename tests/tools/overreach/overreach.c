@@ -8,6 +8,8 @@
  * root's, as under sudo; or a user with file capabilities does, as USER. SECRET is a copy of this program; if it is
  * set-user-ID, another user's secret is in it. The user's copy also has CAP_CHECKPOINT_RESTORE, to choose numbers of processes.
  *
+ * The user's copy is run by with_states (tests/attacks/programs), which does on request what needs a lucky moment.
+ *
  * With `kill`, the recorder, which is the user's, kills its broker.
  *
  * With `secret` it puts a secret at a known place, where it looks like a buffer of buffered mode, and waits for the end of
@@ -40,7 +42,7 @@
 #include "proftrace.h"
 
 #define WAIT_MS 300 /* for a record */
-#define TARGETS 11
+#define TARGETS 12
 
 struct hijacked h;
 const char *secret_program;
@@ -306,6 +308,7 @@ static void reach(uid_t user)
 	pids[8] = start(make_empty, fork_and_execute, &ends[8]);
 	pids[9] = start(make_secret, NULL, &ends[9]);
 	pids[10] = start(make_large, execute_at_go, &ends[10]);
+	pids[11] = start(make_empty, execute_with_state, &ends[11]);
 	printf("maps %d %d %d\n", (int)pids[0], (int)pids[1], (int)pids[2]);
 	make_maps(pids);
 	begin(user, pids, TARGETS);
@@ -320,6 +323,7 @@ static void reach(uid_t user)
 		read_failed_execs(pids[4], ends[4]);
 		keep_state(pids[6], ends[6], pids[7], ends[7]);
 		inherit_buffers(pids[8], ends[8]);
+		make_state_late(pids[11], ends[11]);
 		record_result(pids[10], ends[10]);
 	} else {
 		end(pids[1], ends[1]);

@@ -66,6 +66,8 @@ void read_after_exec(pid_t target, int target_end);
 void keep_slot(void);
 pid_t start_in_slot(pid_t other, int *ret_end);
 void keep_state(pid_t other, int other_end, pid_t target, int target_end);
+void execute_with_state(void);
+void make_state_late(pid_t target, int target_end);
 void execute_with_limits(void);
 void read_failed_execs(pid_t target, int target_end);
 void end_unrecorded(pid_t target, int target_end);

@@ -3,17 +3,13 @@
  * Any bytes as names of code: which of its parsers they go to, the first byte says. What libdw reads is
  * read by a process that may die of it.
  */
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/packet.h"
-#include "symbols/debuginfod.h"
 #include "symbols/symbols.h"
 #include "symbols/wire.h"
 #include "timeline/callstack.h"
@@ -106,57 +102,13 @@ static void find_debug_file(const uint8_t *data, size_t size)
 	}
 }
 
-/*
- * What the process sends that downloads debug files: packets behind their size, each with a descriptor of some kind. Only
- * files are accepted.
- */
-static void receive_debug_files(const uint8_t *data, size_t size)
-{
-	static const uint8_t build_id[20];
-	/* Kept for all inputs: to make and close them takes longer than most inputs do. */
-	static int sockets[2], pipes[2], file = -1;
-	struct debuginfod *d;
-	int kinds[4], fd;
-	char left[64];
-	struct stat st;
-	unsigned i;
-
-	if (file < 0) {
-		file = memfd_create("fuzz", MFD_CLOEXEC);
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) || pipe(pipes))
-			abort();
-	}
-	memcpy(kinds, (const int[]){ -1, file, pipes[0], pipes[1] }, sizeof(kinds));
-	d = debuginfod_on(dup(sockets[0]));
-	/* Nobody reads the requests, and the socket has space for so many. */
-	for (i = 0, fd = 0; d && fd != -EPIPE && i < 64 && size > 2; i++) {
-		size_t n = data[0] < size - 2 ? data[0] : size - 2;
-
-		if (packet_send(sockets[1], data + 2, n ? n : 1, kinds[data[1] & 3]))
-			abort();
-		data += 2 + n;
-		size -= 2 + n;
-		fd = debuginfod_fetch(d, build_id, sizeof(build_id));
-		if (fd >= 0 && (n < 4 || fstat(fd, &st) || !S_ISREG(st.st_mode)))
-			abort();
-		if (fd >= 0)
-			close(fd);
-	}
-	debuginfod_free(d);
-	for (i = 0; i < 2; i++) {
-		while (recv(sockets[i], left, sizeof(left), MSG_DONTWAIT) >= 0)
-			;
-	}
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const parsers[])(const uint8_t *, size_t) = {
-		read_jit_map, read_kernel_symbols, demangle,
-		read_answer,  find_debug_file,	   receive_debug_files,
+		read_jit_map, read_kernel_symbols, demangle, read_answer, find_debug_file,
 	};
 
 	if (size)
-		parsers[data[0] % 6](data + 1, size - 1);
+		parsers[data[0] % 5](data + 1, size - 1);
 	return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as what the process sends that reads unwind tables: packets, each behind its size in two
- * bytes. Whatever comes, only complete and sorted tables with rules that exist are handed over, and
- * each request ends once.
+ * Any bytes as what the process sends that reads unwind tables: packets, each behind two bytes with its size, and a bit
+ * that says that rows follow, so that short inputs are large packets, too. Whatever comes, only complete and sorted tables
+ * with rules that exist are handed over, and each request ends once.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,6 +16,19 @@
 #include "symbols/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+	MAX_ROWS = SYMBOL_MAX_ROWS + 1, /* in a packet: too many */
+	MAX_PACKETS = 64,		/* more than parsers may die */
+};
+
+/* Kept for all inputs: to make and close them takes longer than most inputs do. */
+static int sockets[2], file = -1;
+
+static struct {
+	struct symbol_head head;
+	struct unwind_row rows[MAX_ROWS];
+} packet;
 
 struct seen {
 	uint32_t n_rules, n_rows, rules, rows, next;
@@ -47,7 +61,9 @@ static bool see_rules(void *context, const struct unwind_rule *rules, uint32_t n
 	s->rules += n;
 	must(s->rules <= s->n_rules);
 	for (i = 0; i < n; i++)
-		must(rules[i].cfa < UNWIND_CFAS && rules[i].reg < UNWIND_REGISTERS);
+		must(rules[i].cfa < UNWIND_CFAS && rules[i].reg < UNWIND_REGISTERS &&
+		     rules[i].saved[UNWIND_FP] < UNWIND_SAVEDS &&
+		     rules[i].saved[UNWIND_RBX] < UNWIND_SAVEDS);
 	return true;
 }
 
@@ -73,48 +89,73 @@ static void see_end(void *context, int error)
 	must(error || s->rows == s->n_rows);
 }
 
-/* Requests that a parser would have seen, or packets that nobody received. */
-static void drop_packets(int socket)
+/* Bytes as a packet. To fill it up, as many rows follow as its head says. */
+static size_t make_packet(const struct seen *s, const uint8_t *bytes, size_t size, bool fill)
 {
-	char bytes[64];
+	struct unwind_row *rows = packet.rows;
+	uint32_t n, i;
 
-	while (recv(socket, bytes, sizeof(bytes), MSG_DONTWAIT) >= 0)
-		;
+	memcpy(&packet, bytes, size);
+	if (!fill || size < sizeof(packet.head) || packet.head.kind != SYMBOL_ROWS ||
+	    packet.head.n_lines > MAX_ROWS)
+		return size;
+	n = (uint32_t)((size - sizeof(packet.head)) / sizeof(*rows));
+	for (i = n; i < packet.head.n_lines; i++) {
+		rows[i].distance = i ? rows[i - 1].distance + 1 : s->next;
+		rows[i].rule = 0;
+	}
+	return sizeof(packet.head) + packet.head.n_lines * sizeof(*rows);
+}
+
+/* Each packet is received at once, hence nothing is ever left in the sockets. */
+static void send_packet(struct unwind_tables *tables, const void *bytes, size_t size)
+{
+	must(send(sockets[1], bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size);
+	unwind_tables_receive(tables, 0);
+}
+
+static void request_table(struct unwind_tables *tables)
+{
+	struct symbol_request request;
+
+	must(!unwind_tables_request(tables, file));
+	must(recv(sockets[1], &request, sizeof(request), MSG_DONTWAIT) == sizeof(request));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct seen seen = { 0 };
 	const struct unwind_table_sink sink = { see_begin, see_rules, see_rows, see_end, &seen };
-	/* Kept for all inputs: to make and close them takes longer than most inputs do. */
-	static int sockets[2] = { -1, -1 };
 	struct unwind_tables *tables;
+	unsigned i;
 
-	must(sockets[0] >= 0 || !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets));
+	if (file < 0) {
+		file = memfd_create("fuzz", MFD_CLOEXEC);
+		must(file >= 0 && !socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets));
+	}
 	tables = unwind_tables_on(dup(sockets[0]), &sink);
 	must(tables != NULL);
-	while (size > 2) {
-		size_t n = data[0] | data[1] << 8;
+	for (i = 0; i < MAX_PACKETS && size > 2 && unwind_tables_fd(tables) >= 0; i++) {
+		size_t n = data[0] | (data[1] & 0x0f) << 8;
+		bool fill = data[1] & 0x80;
 
-		if (seen.ended == seen.requests && !unwind_tables_request(tables, sockets[1])) {
+		if (seen.ended == seen.requests) {
+			request_table(tables);
 			seen.requests++;
-			drop_packets(sockets[1]);
 		}
 		data += 2;
 		size -= 2;
 		if (n > size)
 			n = size;
-		if (n && send(sockets[1], data, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-			break;
-		unwind_tables_receive(tables, UINT64_MAX);
+		if (n)
+			send_packet(tables, &packet, make_packet(&seen, data, n, fill));
 		data += n;
 		size -= n;
 	}
 	/* Too short for a packet, as the end of the process is. */
-	must(send(sockets[1], "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1);
-	unwind_tables_receive(tables, UINT64_MAX);
-	must(seen.ended == seen.requests);
+	if (unwind_tables_fd(tables) >= 0)
+		send_packet(tables, "", 1);
+	must(unwind_tables_fd(tables) < 0 && seen.ended == seen.requests);
 	unwind_tables_free(tables);
-	drop_packets(sockets[0]);
 	return 0;
 }

@@ -69,4 +69,15 @@ for links in all own; do
 	check "$attack: the broker kept few descriptors ($descriptors)" test "$descriptors" -lt 64
 	end_target
 done
+
+# Each of these interrupts all CPUs, whoever has them.
+attack="counters of who has a CPU"
+begin_target
+"$tool" bases $target "$programs/checksum" own >"$tmp/said" 9>&-
+equal "$attack: all was tried" $? 0
+check "$attack: no more than 1000 in a second ($(said "$tmp/said" sent) in $(said "$tmp/said" ms) ms)" \
+	test "$(said "$tmp/said" sent)" -ge 2 -a "$(said "$tmp/said" sent)" -le "$(($(said "$tmp/said" ms) + 2))"
+exec 9>&-
+wait $target
+check_nothing_left "$attack"
 finish

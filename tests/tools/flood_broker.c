@@ -13,7 +13,9 @@
  * It reads no reply. Once the broker has ended it prints `requests N` and `ended MS`, the time since the first request
  * that was not taken at once; after 20 s it prints `hangs` instead. With KIND `read` it does read the replies, prints
  * `flooding` after the first 1000, and goes on until it is killed. With `own`, each process has its own links, as
- * without root. Exit status 2: it cannot be tried here.
+ * without root. With KIND `bases` it has, for a quarter of a second and one reply after the other, the counters of the threads
+ * that have a CPU sent: by the request for these, and because a process is recorded anew. It prints `sent N` and `ms N`. Exit
+ * status 2: it cannot be tried here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "counters/counters.h"
 #include "privilege/broker/protocol.h"
 #include "tracee/code/prove.h"
 #include "tracee/markers.h"
@@ -48,9 +51,9 @@ static void stop_with(const struct failure *f)
 	exit(2);
 }
 
-static void start_broker(struct flood *flood, pid_t pid, bool own)
+static void start_broker(struct flood *flood, pid_t pid, bool own, bool counts)
 {
-	const struct broker_config config = {
+	struct broker_config config = {
 		.buffer_bytes = 1 << 20,
 		.own_only = own,
 		.follow_children = !own,
@@ -62,7 +65,9 @@ static void start_broker(struct flood *flood, pid_t pid, bool own)
 	struct broker_loaded loaded;
 	struct failure f = { 0 };
 
-	if (broker_start(&config, &flood->broker, &loaded, &f) ||
+	config.batching = counts;
+	if ((counts && counters_parse("task-clock", &config.counters, &f)) ||
+	    broker_start(&config, &flood->broker, &loaded, &f) ||
 	    broker_identify(flood->broker, pid, &flood->target, &f) ||
 	    broker_trace(flood->broker, &flood->target, TRACED_MARKS, &f))
 		stop_with(&f);
@@ -182,14 +187,36 @@ static void run_flood(struct flood *flood, const char *kind)
 	fflush(stdout);
 }
 
+static void send_bases(struct flood *flood)
+{
+	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = begin_ns;
+	unsigned n = 0;
+
+	while (now_ns - begin_ns < 250000000) {
+		broker_send_bases(flood->broker);
+		if (broker_trace(flood->broker, &flood->target, TRACED_WATCH, NULL) ||
+		    broker_trace(flood->broker, &flood->target, TRACED_MARKS, NULL))
+			exit(1);
+		n += 2;
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+	}
+	printf("sent %u\nms %llu\n", n, (unsigned long long)(now_ns - begin_ns) / 1000000);
+}
+
 int main(int argc, char **argv)
 {
 	static struct flood flood;
+	bool bases = argc > 1 && !strcmp(argv[1], "bases");
 	char line[16];
 
 	if (argc < 4)
 		return 1;
-	start_broker(&flood, (pid_t)atoi(argv[2]), argc > 4 && !strcmp(argv[4], "own"));
+	start_broker(&flood, (pid_t)atoi(argv[2]), argc > 4 && !strcmp(argv[4], "own"), bases);
+	if (bases) {
+		send_bases(&flood);
+		return 0;
+	}
 	attach_markers(&flood, argv[3]);
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;

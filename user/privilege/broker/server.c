@@ -19,6 +19,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptors.h"
 #include "privilege/broker/closing.h"
 #include "privilege/broker/container_watch.h"
@@ -49,6 +50,7 @@ struct server {
 	struct links *links;
 	struct follow *follow; /* with broker_links_each() */
 	struct container_watch *watch;
+	uint64_t bases_ns; /* when counters were sent last */
 	struct packet packet;
 	int fds[BROKER_MAX_SITES];
 	uint32_t found[BROKER_MAX_FOUND];
@@ -122,13 +124,18 @@ static int set_traced_flags(const struct loaded_programs *programs, uint32_t pid
 
 /*
  * Threads that have a CPU now, and keep it, send nothing by themselves. A kernel that cannot do this leaves their counters
- * unknown until the next tick.
+ * unknown until the next tick. Each time every CPU is interrupted, whoever has it: no more often than timers may do that.
  */
-static void send_bases(const struct loaded_programs *programs)
+static void send_bases(struct server *s)
 {
+	const uint64_t due_ns = s->bases_ns + 1000000000 / OWN_MAX_HZ;
+	const struct timespec due = { (time_t)(due_ns / 1000000000), (long)(due_ns % 1000000000) };
+	const struct loaded_programs *programs = &s->programs;
 	uint64_t no_timer = 0;
 	int cpu, n = programs->base_fd < 0 ? 0 : libbpf_num_possible_cpus();
 
+	if (n)
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 	for (cpu = 0; cpu < n; cpu++) {
 		LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &no_timer,
 			    .ctx_size_in = sizeof(no_timer), .flags = BPF_F_TEST_RUN_ON_CPU,
@@ -136,13 +143,14 @@ static void send_bases(const struct loaded_programs *programs)
 
 		bpf_prog_test_run_opts(programs->base_fd, &opts);
 	}
+	s->bases_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-static int trace(const struct server *s, const struct request *r, struct failure *f)
+static int trace(struct server *s, const struct request *r, struct failure *f)
 {
 	const struct loaded_programs *programs = &s->programs;
 	const struct broker_target target = { r->pid, r->birth };
-	uint32_t pid = r->pid, flags = r->what;
+	uint32_t pid = r->pid, flags = r->what, before = 0;
 	int directory, error;
 
 	if (!flags || flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS))
@@ -154,10 +162,11 @@ static int trace(const struct server *s, const struct request *r, struct failure
 		close(directory);
 		return failure_set(f, -EPERM, "refused request", "trace", NULL);
 	}
+	bpf_map_lookup_elem(programs->traced_fd, &pid, &before);
 	error = watch_directory(programs, directory, pid, f);
 	error = error ?: set_traced_flags(programs, pid, flags, f);
-	if (!error && flags & TRACED_MARKS)
-		send_bases(programs);
+	if (!error && flags & ~before & TRACED_MARKS)
+		send_bases(s);
 	close(directory);
 	return error;
 }
@@ -404,7 +413,7 @@ static int serve_one(struct server *s)
 	} else if (r->kind == REQUEST_PAUSE) {
 		reply.error = pause_process(&s->programs, r, f);
 	} else if (r->kind == REQUEST_BASES) {
-		send_bases(&s->programs);
+		send_bases(s);
 	} else if (r->kind == REQUEST_OPEN) {
 		opened = open_for(s, r, f);
 		reply.error = opened < 0 ? opened : 0;

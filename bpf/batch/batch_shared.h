@@ -87,6 +87,7 @@ struct batch_table {
 	__u64 variables; /* its thread pointer */
 	__u64 owners;
 	__u32 site;
+	__u32 n;
 };
 
 /*
@@ -141,6 +142,8 @@ static __noinline long search_batch_table(__u32 i, struct batch_table *t)
 
 	if (found->pid_tgid != tables)
 		return batch_found_is_unused(found);
+	if (t->n++ == BATCH_TABLES)
+		return 1;
 	t->owners = found->address;
 	t->site = found->site;
 	bpf_loop(BATCH_SLOTS, check_batch_owner, t, 0);
@@ -162,7 +165,7 @@ __noinline int batches_find_shared(__u64 pid_tgid, __u64 birth, __u64 execution)
 	t.st = thread_state_of_other(pid_tgid, birth, execution);
 	if (t.st)
 		batches_adopt(t.st, pid_tgid);
-	bpf_loop(BATCHES_FOUND_ON, search_batch_table, &t, 0);
+	bpf_loop(BATCH_TABLES_ON, search_batch_table, &t, 0);
 	return 0;
 }
 
@@ -187,14 +190,19 @@ static __always_inline void batches_leave_shared(const struct task_struct *task)
 struct batch_table_copy {
 	__u64 from, to; /* BATCH_TABLES_OF */
 	__u64 address, site;
+	__u32 n;    /* tables of the parent */
+	__u32 next; /* the slot from which on there may be space for one of the child */
 	bool done;
 };
 
 static __noinline long put_batch_table(__u32 i, struct batch_table_copy *t)
 {
-	__u32 place = BATCH_FOUND_PLACE((__u32)t->to) + i;
+	__u32 place = BATCH_FOUND_PLACE((__u32)t->to) + t->next;
 	volatile struct batch_found *found = &batches_found[place & (BATCHES_FOUND - 1)];
 
+	if (t->next == BATCH_TABLES_ON)
+		return 1;
+	t->next++;
 	if (__sync_val_compare_and_swap(&found->pid_tgid, 0, BATCH_FOUND_TAKEN))
 		return 0;
 	found->address = t->address;
@@ -212,10 +220,12 @@ static __noinline long copy_batch_table(__u32 i, struct batch_table_copy *t)
 
 	if (found->pid_tgid != t->from)
 		return batch_found_is_unused(found);
+	if (t->n++ == BATCH_TABLES)
+		return 1;
 	t->address = found->address;
 	t->site = found->site;
 	t->done = false;
-	bpf_loop(BATCHES_FOUND_ON, put_batch_table, t, 0);
+	bpf_loop(BATCH_TABLES_ON, put_batch_table, t, 0);
 	if (!t->done)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 	return 0;
@@ -224,11 +234,11 @@ static __noinline long copy_batch_table(__u32 i, struct batch_table_copy *t)
 /* A forked child has mapped the files of its parent. */
 static __always_inline void batches_copy_tables(__u32 parent, __u32 child)
 {
-	struct batch_table_copy t = { BATCH_TABLES_OF(parent), BATCH_TABLES_OF(child), 0, 0,
-				      false };
+	struct batch_table_copy t = { .from = BATCH_TABLES_OF(parent),
+				      .to = BATCH_TABLES_OF(child) };
 
 	if (batching && each_links && can_loop)
-		bpf_loop(BATCHES_FOUND_ON, copy_batch_table, &t, 0);
+		bpf_loop(BATCH_TABLES_ON, copy_batch_table, &t, 0);
 }
 
 static __noinline long drop_batch_table(__u32 i, struct batch_walk *w)
@@ -245,7 +255,7 @@ static __always_inline void batches_drop_tables(__u32 tgid)
 	struct batch_walk w = { .pid_tgid = BATCH_TABLES_OF(tgid) };
 
 	if (batching && each_links && can_loop)
-		bpf_loop(BATCHES_FOUND_ON, drop_batch_table, &w, 0);
+		bpf_loop(BATCH_TABLES_ON, drop_batch_table, &w, 0);
 }
 
 #endif

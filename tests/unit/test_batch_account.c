@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "capture/batch/batch.h"
+#include "proftrace.skel.h"
+#include "tracee/elf_file.h"
 
 #define ADDRESS (1ull << 40)
 #define MARKS	3
@@ -200,6 +202,41 @@ static void left_and_comes_after_all(void **state)
 	assert_int_equal(capture.batches->unreadable, 0);
 }
 
+/* A process that has mapped more marked files than the table of the kernel may have of it. */
+static void has_many_files(void **state)
+{
+	static struct proftrace_bpf__bss shared;
+	struct elf_segment code = { .type = PT_LOAD, .flags = PF_X, .filesz = 4096 };
+	struct elf_file elf = { .n_segments = 1, .segments = &code };
+	const struct file mapped = { .elf = &elf, .batch_slots = 4096, .n_sites = 0 };
+	unsigned i, scan, n = 0;
+
+	(void)state;
+	capture.shared = &shared;
+	capture.loaded.can_loop = true;
+	for (scan = 0; scan < 2; scan++) {
+		for (i = 0; i < BATCH_TABLES; i++)
+			batches_publish_table(&capture, 1, &mapped, ADDRESS + i * 65536ull, 0);
+	}
+	assert_int_equal(capture.batches->unfollowed, 0);
+	for (scan = 0; scan < 2; scan++) {
+		for (i = 0; i < 3; i++)
+			batches_publish_table(&capture, 1, &mapped, 2 * ADDRESS + i * 65536ull, 0);
+	}
+	assert_int_equal(capture.batches->unfollowed, 1);
+	for (i = 0; i < BATCH_TABLES_ON; i++) {
+		const struct batch_found *found =
+			&shared.batches_found[(BATCH_FOUND_PLACE(1u << 31 | 1) + i) %
+					      BATCHES_FOUND];
+
+		n += found->pid_tgid == BATCH_TABLES_OF(1) && found->address < 2 * ADDRESS;
+	}
+	assert_int_equal(n, BATCH_TABLES);
+	/* Another process has its own. */
+	batches_publish_table(&capture, 2, &mapped, ADDRESS, 0);
+	assert_int_equal(capture.batches->unfollowed, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +248,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(has_a_parents_marks, begin, end),
 		cmocka_unit_test_setup_teardown(left_and_comes_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(left_and_comes_after_all, begin, end),
+		cmocka_unit_test_setup_teardown(has_many_files, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

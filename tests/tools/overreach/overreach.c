@@ -42,13 +42,13 @@
 #include "proftrace.h"
 
 #define WAIT_MS 300 /* for a record */
-#define TARGETS 12
+#define TARGETS 13
 
 struct hijacked h;
 const char *secret_program;
 pid_t next_number;
 int goes[2];
-static int numbers[2]; /* a pipe by which processes say their numbers */
+int numbers[2];
 
 /* The same in the file of the program: at the end of its data, which the kernel touches before the program runs. */
 struct secret secret_of_file __attribute__((section(".data1"))) = {
@@ -309,6 +309,7 @@ static void reach(uid_t user)
 	pids[9] = start(make_secret, NULL, &ends[9]);
 	pids[10] = start(make_large, execute_at_go, &ends[10]);
 	pids[11] = start(make_empty, execute_with_state, &ends[11]);
+	pids[12] = start(make_empty, fork_with_tables, &ends[12]);
 	printf("maps %d %d %d\n", (int)pids[0], (int)pids[1], (int)pids[2]);
 	make_maps(pids);
 	begin(user, pids, TARGETS);
@@ -324,6 +325,7 @@ static void reach(uid_t user)
 		keep_state(pids[6], ends[6], pids[7], ends[7]);
 		inherit_buffers(pids[8], ends[8]);
 		make_state_late(pids[11], ends[11]);
+		fill_tables(pids[12], ends[12]);
 		record_result(pids[10], ends[10]);
 	} else {
 		end(pids[1], ends[1]);

@@ -40,7 +40,8 @@ extern struct hijacked h;
 extern const char *secret_program;
 
 /* overreach.c */
-extern int goes[2]; /* a pipe: what processes of attacks wait for */
+extern int numbers[2]; /* a pipe by which processes say their numbers */
+extern int goes[2];    /* a pipe: what processes of attacks wait for */
 /* A process that waits for a byte at *ret_end, then does what `then` says. Returns -1 if its number is in use. */
 pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end);
 extern pid_t next_number; /* the number of the next process; 0: any */
@@ -73,6 +74,8 @@ void read_failed_execs(pid_t target, int target_end);
 void end_unrecorded(pid_t target, int target_end);
 void fork_and_execute(void);
 void inherit_buffers(pid_t target, int target_end);
+void fork_with_tables(void);
+void fill_tables(pid_t target, int target_end);
 void record_alone(pid_t target, int target_end);
 
 /* executions.c: what is recorded of a set-user-ID program at the moment of its execution. */

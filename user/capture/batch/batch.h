@@ -132,6 +132,7 @@ struct batch_process {
 	uint32_t pid;
 	int memory; /* /proc/PID/mem; -1: not open; -2: cannot be opened */
 	bool paused, stopped;
+	bool tables_missing; /* there was no space for some in batches_found */
 	LIST_HEAD(, batch_thread) threads;
 	struct batch_stream_list streams; /* of its threads, and of those that have exited */
 	uint64_t from_ns;		  /* earlier events are not recorded */

@@ -137,6 +137,8 @@ static bool publish_found(struct capture *c, uint64_t pid_tgid, uint64_t address
 {
 	unsigned most = c->loaded.can_loop ? BATCHES_FOUND_ON : BATCHES_FOUND_ON_SHORT, i;
 
+	if (pid_tgid == BATCH_TABLES_OF(pid_tgid >> 32))
+		most = BATCH_TABLES_ON;
 	for (i = 0; i < most; i++) {
 		unsigned descriptor = (BATCH_FOUND_PLACE((uint32_t)pid_tgid) + i) % BATCHES_FOUND;
 		struct batch_found *found = &c->shared->batches_found[descriptor];
@@ -153,10 +155,15 @@ static bool publish_found(struct capture *c, uint64_t pid_tgid, uint64_t address
 	return false;
 }
 
-/* Whether these owner words have been published: a process may be scanned many times. */
-static bool table_is_published(const struct capture *c, uint64_t tables, uint64_t address)
+/*
+ * Whether these owner words have been published: a process may be scanned many times. *ret_n: how many of the process, if
+ * these have not.
+ */
+static bool table_is_published(const struct capture *c, uint64_t tables, uint64_t address,
+			       unsigned *ret_n)
 {
-	for (unsigned i = 0; i < BATCHES_FOUND_ON; i++) {
+	*ret_n = 0;
+	for (unsigned i = 0; i < BATCH_TABLES_ON; i++) {
 		unsigned descriptor = (BATCH_FOUND_PLACE((uint32_t)tables) + i) % BATCHES_FOUND;
 		const struct batch_found *found = &c->shared->batches_found[descriptor];
 		uint64_t pid_tgid = __atomic_load_n(&found->pid_tgid, __ATOMIC_ACQUIRE);
@@ -166,6 +173,7 @@ static bool table_is_published(const struct capture *c, uint64_t tables, uint64_
 			return true;
 		if (!pid_tgid && !at)
 			return false;
+		*ret_n += pid_tgid == tables;
 	}
 	return false;
 }
@@ -236,11 +244,19 @@ void batches_publish_table(struct capture *c, uint32_t pid, const struct file *f
 			   uint64_t offset)
 {
 	uint64_t tables = BATCH_TABLES_OF(pid), bias;
+	struct batch_process *p;
+	unsigned n;
 
 	if (!c->loaded.can_loop || !file->batch_slots ||
 	    !find_load_bias(file, start, offset, &bias) ||
-	    table_is_published(c, tables, bias + file->batch_slots))
+	    table_is_published(c, tables, bias + file->batch_slots, &n))
 		return;
-	c->batches->unfollowed +=
-		!publish_found(c, tables, bias + file->batch_slots, find_flush_site(c, file));
+	if (n < BATCH_TABLES &&
+	    publish_found(c, tables, bias + file->batch_slots, find_flush_site(c, file)))
+		return;
+	/* Once, however many there are, and however often it is scanned. */
+	p = batch_process_get(c->batches, pid);
+	c->batches->unfollowed += !p || !p->tables_missing;
+	if (p)
+		p->tables_missing = true;
 }

@@ -142,7 +142,7 @@ check_json "--stack" marks
 equal "--stack has no place in --mode batch-now" $? 2
 
 # Probes of others and functions have them, too.
-"$proftrace" -q --stack 'probes:*' -u 'probes:*' -e none --summary-json probes.sum -o probes -- "$programs/probes" 50 >probes.said
+"$proftrace" -q --stack 'probes:*' -u probes:copied -e none --summary-json probes.sum -o probes -- "$programs/probes" 50 >probes.said
 equal "--stack, of probes: exit status" $? 0
 check_account "--stack, of probes" probes.sum
 check "--stack, of probes: there are some" test "$(field probes.sum stacks)" -ge 50

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MAX_LOGGED 32 /* more messages need -v */
 /* Refusals for one file. A single refused site takes about a dozen requests to find. */
@@ -37,6 +39,8 @@ struct attach_job {
 	enum broker_program program;
 	unsigned failed;
 	bool given_up;
+	unsigned left_out; /* of those, for lack of descriptors: */
+	struct failure full;
 };
 
 /*
@@ -50,11 +54,20 @@ static int attach_site_range(struct attach_job *b, const struct broker_site *sit
 
 	if (b->given_up) {
 		b->c->refused_sites += n;
+		b->left_out += n;
 		return 0;
 	}
 	error = files_attach_sites(b->c, b->file, b->links, b->program, b->pid, sites, n, f);
 	if (!error || error == -EPIPE || error == -ENOMEM || error == -ESRCH)
 		return error;
+	/* Smaller requests would use up what files that are mapped later need. */
+	if (error == -EMFILE) {
+		b->full = *f;
+		b->given_up = true;
+		b->left_out = n;
+		b->c->refused_sites += n;
+		return 0;
+	}
 	b->failed += error == -EBADMSG ? NOT_PROVED : 1;
 	if (b->failed >= MAX_FAILED) {
 		if (!b->given_up)
@@ -110,10 +123,30 @@ static int attach_probe_sites(struct attach_job *b, enum broker_program program,
 	return error;
 }
 
+/* Once for all processes that map such files. */
+static void log_left_out(const struct attach_job *b)
+{
+	struct probes *p = b->c->probes;
+	char link[32], path[256];
+	ssize_t n;
+
+	if (!b->full.reason[0])
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", b->file->fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	capture_log(b->c, p->logged_descriptors, "%u of %u sites in '%s' are left out: %s%s%s",
+		    b->left_out, b->file->n_probes, path, b->full.reason,
+		    b->full.hint[0] ? "; " : "", b->full.hint);
+	p->logged_descriptors = true;
+}
+
 int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links links,
 		  struct failure *f)
 {
-	struct attach_job b = { c, file, pid, links, BROKER_USDT, 0, false };
+	struct attach_job b = {
+		.c = c, .file = file, .pid = pid, .links = links, .program = BROKER_USDT
+	};
 	/* Entries come last, and sessions are entries. */
 	const enum broker_program returns = c->options.return_probes ? BROKER_RETURNS
 								     : BROKER_FUNCTIONS,
@@ -127,5 +160,7 @@ int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links 
 	error = attach_probe_sites(&b, BROKER_USDT, file->first_probe, file->first_call, f);
 	if (!error && first != last)
 		error = attach_probe_sites(&b, first, file->first_call, end, f);
-	return error ? error : attach_probe_sites(&b, last, file->first_call, end, f);
+	error = error ?: attach_probe_sites(&b, last, file->first_call, end, f);
+	log_left_out(&b);
+	return error;
 }

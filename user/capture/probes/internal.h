@@ -33,7 +33,7 @@ struct probes {
 	struct pair *pairs;
 	unsigned n_sites;
 	unsigned n_calls; /* selected functions */
-	bool logged_limit, logged_call_limit;
+	bool logged_limit, logged_call_limit, logged_descriptors;
 	unsigned n_logged;
 };
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,9 @@
 #define LINKS_MOST     4096
 #define SITES_MOST     (1u << 20)
 #define PROCESSES_MOST 8192
+/* Descriptors for requests, and for files that are attached to for each process. */
+#define DESCRIPTORS_KEPT 64
+#define NO_DESCRIPTORS	 "too many open files: each site takes one on kernels before 6.6"
 /*
  * How often a program may be at one site: of ours once, and once more for each number of a device that its
  * file has; of others' and of functions once for each request of the user's (-u).
@@ -32,6 +36,7 @@ struct links *links_new(struct closers *closers)
 	if (!links)
 		return NULL;
 	links->closers = closers;
+	links->most_sites = SITES_MOST;
 	pthread_mutex_init(&links->lock, NULL);
 	return links;
 }
@@ -41,6 +46,20 @@ static int link_compare_offsets(const void *a, const void *b)
 	const uint64_t *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
+}
+
+void links_limit_sites(struct links *links)
+{
+	/* The lowest free one: about as many are open. */
+	int open = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	struct rlimit files;
+	rlim_t kept = DESCRIPTORS_KEPT + (rlim_t)(open < 0 ? 0 : open);
+
+	if (open >= 0)
+		close(open);
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= SITES_MOST)
+		return;
+	links->most_sites = files.rlim_cur > kept ? files.rlim_cur - kept : 0;
 }
 
 int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,
@@ -246,7 +265,7 @@ bool links_ended(const struct links *links)
 
 static bool links_have_space(const struct links *links, unsigned n)
 {
-	return (uint64_t)links->n_sites + n <= SITES_MOST;
+	return (uint64_t)links->n_sites + n <= links->most_sites;
 }
 
 /* --- attaching as another process is ---------------------------------------------------------------- */
@@ -406,7 +425,8 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	if (!links_process(links, pid) && !links_process_new(links, pid)) {
 		reason = "it is attached to too many processes";
 	} else if (!links_have_space(links, of->n)) {
-		reason = "it is attached to too many sites";
+		reason = links->most_sites < SITES_MOST ? NO_DESCRIPTORS
+							: "it is attached to too many sites";
 	} else if (!links_find(links, of)) {
 		if (!links_free_number(links))
 			reason = "it is attached to too many sites";
@@ -418,7 +438,13 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	if (!reason)
 		links->n_sites += of->n;
 	pthread_mutex_unlock(&links->lock);
-	return reason ? failure_set(f, error, "refused to attach", "", reason) : 0;
+	if (!reason)
+		return 0;
+	failure_set(f, error, "refused to attach", "", reason);
+	if (!strcmp(reason, NO_DESCRIPTORS))
+		failure_hint(f, "raise the limit on open files (`ulimit -Hn`), or select fewer "
+				"functions and probes");
+	return error;
 }
 
 void links_give_back(struct links *links, const struct link_sites *of)

@@ -63,12 +63,15 @@ struct links {
 		struct link_sites of;
 	} * list;
 	uint32_t n, capacity;
-	uint32_t n_sites; /* of all members, and of what is being attached */
+	uint32_t n_sites;    /* of all members, and of what is being attached */
+	uint32_t most_sites; /* of these */
 	struct process *processes;
 	bool ends; /* atomic: the recorder has ended */
 };
 
 struct links *links_new(struct closers *closers);
+/* Each site takes a descriptor (before Linux 6.6): no more than this process may still have. */
+void links_limit_sites(struct links *links);
 
 /* Call link_sites_free() if it is not added. `keep`: to attach there again. Returns 0 or negative errno. */
 int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,

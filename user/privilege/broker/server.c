@@ -567,6 +567,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
 	if (error)
 		return error;
+	if (!s->programs.uprobe_multi)
+		links_limit_sites(s->links);
 	/* Not while loading, which takes the most descriptors; confined, it cannot be had any more. */
 	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	error = s->recorder < 0 ? -errno : 0;

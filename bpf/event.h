@@ -338,11 +338,13 @@ struct record_batch {
 };
 
 enum hold_reason {
-	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped or unmapped libraries */
+	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped libraries, or perhaps unmapped some */
 	HOLD_EXECVE = 1,    /* the thread is going to execute `path` */
 	HOLD_EXECVEAT = 2,  /* the same, relative to the directory `fd` */
 	HOLD_FEXECVE = 3,   /* the file `fd` */
 	HOLD_COUNTER = 4,   /* the thread is going to forbid itself the processor's counter */
+	HOLD_UNMAPPED =
+		5, /* the linker has unmapped libraries; only where threads cannot be held */
 };
 
 struct record_hold {

@@ -183,6 +183,16 @@ static __noinline int read_linker_state(struct pt_regs *ctx)
 	return state < LINKER_UNKNOWN ? state : LINKER_UNKNOWN;
 }
 
+/*
+ * What a call means. Where threads cannot be held, the recorder compares the number of mapped files at each mapping, so
+ * it needs to know of what was unmapped.
+ */
+enum {
+	LIBRARIES_UNCHANGED,
+	LIBRARIES_MAPPED,
+	LIBRARIES_UNMAPPED,
+};
+
 /* After a change that this r_debug has shown, so that its list is the one that was changed. */
 static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker_call *last,
 					      int maps)
@@ -191,6 +201,8 @@ static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker
 	int is_new = has_new_libraries(find_r_debug(ctx), &seen);
 
 	last->libraries = seen;
+	if (!can_hold && !maps)
+		return LIBRARIES_UNMAPPED;
 	return maps && is_new;
 }
 
@@ -226,10 +238,14 @@ int libraries_changed(struct pt_regs *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
 	struct hold_wait w;
+	int change;
 
-	if (!recording || !traced_flags(tgid) || !has_mapped(ctx))
+	if (!recording || !traced_flags(tgid))
 		return 0;
-	r = hold_reserve(ctx, &w, HOLD_LIBRARIES);
+	change = has_mapped(ctx);
+	if (change == LIBRARIES_UNCHANGED)
+		return 0;
+	r = hold_reserve(ctx, &w, change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES);
 	if (r)
 		hold_thread(r, &w);
 	else

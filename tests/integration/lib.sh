@@ -154,6 +154,11 @@ can_trace() {
 	"$proftrace" check >"$tmp/check" 2>&1
 }
 
+# Whether `check` says yes to a feature of this kernel.
+kernel_can() { # FEATURE, as it is in the first column
+	"$proftrace" check 2>/dev/null | grep -q "^$1  *yes"
+}
+
 # Every test here needs a kernel that can be traced: one that cannot skips all of them. Those that record
 # leave nothing behind, whatever else they are about.
 need_tracing() {

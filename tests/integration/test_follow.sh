@@ -10,7 +10,7 @@ count() { # BASE KIND NAME
 }
 
 # Before Linux 6.0 a thread does not wait for what is new; what is attached late is counted.
-holds=$("$proftrace" check 2>/dev/null | awk '/^holding new libraries/ { print $4 }')
+kernel_can "holding new libraries" && holds=yes || holds=no
 hardly_late() { # NAME MOST
 	late=$(field "$tmp/s" attached_late)
 	if [ "$holds" = yes ]; then

@@ -7,7 +7,9 @@ need_tracing
 program=$programs/functions
 library=$programs/opened.so
 
-# Where the machine is so busy that a library is not attached in time, the recording says so: once more.
+# Where the machine is so busy that a library is not attached in time, the recording says so: once more. Before Linux 6.0
+# no thread can be held until it is.
+kernel_can "holding new libraries" && holds=yes || holds=no
 counters='-e none'
 record() { # NAME OPTION... -- COMMAND...
 	name=$1
@@ -16,7 +18,7 @@ record() { # NAME OPTION... -- COMMAND...
 		# shellcheck disable=SC2086
 		timeout 60 "$proftrace" $counters -o "$tmp/$name" --summary-json "$tmp/$name.sum" "$@" \
 			>"$tmp/$name.out" 2>"$tmp/$name.err"
-		[ "$(field "$tmp/$name.sum" attached_late)" = 0 ] && break
+		[ "$(field "$tmp/$name.sum" attached_late)" = 0 ] || [ $holds = no ] && break
 	done
 }
 
@@ -51,8 +53,13 @@ equal "it is recorded all the same" "$(calls ways table_within)" 8
 check "one that goes on where only its data says is left out" \
 	grep -q 'table_computed is left out: ' "$tmp/ways.err"
 equal "and not recorded" "$(calls ways table_computed)" 0
-equal "calls into a library that came later" "$(calls ways opened) $(calls ways hidden)" "$rounds $((2 * rounds))"
-equal "whose category it is" "$(lines ways '"name":"opened"' '"cat":"opened.so"')" $rounds
+if [ $holds = yes ]; then
+	equal "calls into a library that came later" "$(calls ways opened) $(calls ways hidden)" "$rounds $((2 * rounds))"
+	equal "whose category it is" "$(lines ways '"name":"opened"' '"cat":"opened.so"')" $rounds
+else
+	skip "calls into a library that came later" "this kernel cannot hold threads"
+	check "a library that came later is counted as late" [ "$(field "$tmp/ways.sum" attached_late)" -ge 1 ]
+fi
 unfinished=$(field "$tmp/ways.sum" unfinished) exits=$(said "$tmp/ways.out" unfinished)
 # On arm64 the C library's pthread_exit() ends with longjmp(), and so do the calls that it leaves.
 [ "$(uname -m)" = x86_64 ] || exits=0
@@ -85,7 +92,7 @@ equal "and where the exception is caught" "$(within 'caught<catching')" $rounds
 equal "what is jumped out of ends there" "$(within 'landed<main')" "$(said "$tmp/ways.out" landed)"
 equal "a catch goes on in the function that has it" "$(within 'main>catches')" $rounds
 equal "a tail call is none of the function that ended with it" "$(within 'is_even>is_odd') $(within 'is_odd>is_even') $(within 'choose>is_even')" "0 0 0"
-equal "the library's own calls" "$(within 'opened>hidden')" $((2 * rounds))
+[ $holds = no ] || equal "the library's own calls" "$(within 'opened>hidden')" $((2 * rounds))
 
 # --- what they are given and what they return, and names of C++ -----------------------------------
 record values -f 'arguments(text=arg0:str,arg1:s32,arg2:u8,arg3,arg4:bool,arg5:s64,sum=ret:s64)' \

@@ -7,7 +7,7 @@
  * itself, as it maps the file.
  *
  * The libraries are searched for where their names say: at a path, or in the directories of DT_RPATH, LD_LIBRARY_PATH and
- * DT_RUNPATH. Those of the system are not searched for. A library that is not found, or that is another one than the
+ * DT_RUNPATH. Those of the system are only searched for where threads cannot be held. A library that is not found, or that is another one than the
  * linker finds, is attached to as soon as it is mapped.
  *
  * Programs with plug-ins open one after the other, in each of their processes, and each time a thread is held although most
@@ -37,6 +37,11 @@
 #define LINKED_AT_MOST	  1024	    /* libraries of a program, and of these */
 #define TRIES_AT_MOST	  8192	    /* paths: a file may name any number */
 #define WITHIN_NS	  300000000 /* while a thread is held that executes the program */
+#ifdef __x86_64__
+#define SYSTEM_DIRECTORIES "/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/lib"
+#else
+#define SYSTEM_DIRECTORIES "/lib/aarch64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/lib"
+#endif
 
 struct linked_file {
 	const struct file *file;
@@ -165,6 +170,8 @@ static void find_library(void *context, const char *name)
 	if (environment)
 		try_directories(l, environment);
 	elf_file_dynamic_strings(elf, DT_RUNPATH, try_directories, l);
+	if (!l->c->loaded.can_hold)
+		try_directories(l, SYSTEM_DIRECTORIES);
 }
 
 void libraries_expect(struct capture *c, const struct file *program, pid_t pid,

@@ -193,53 +193,70 @@ static void wait_for_tables(struct capture *c, pid_t pid)
 	get_scan_pace(c, pid)->credit_ns -= (int64_t)(monotonic_now() - began_ns);
 }
 
-/*
- * Where the kernel cannot hold threads, files that are attached to now are late. A process that maps no more files than
- * at its last request, or has ended, may have had one that nobody saw.
- */
-static void count_unheld(struct capture *c, const struct record_hold *r, unsigned marked_before)
+static bool request_is_linkers(const struct record_hold *r, uint32_t tgid)
 {
-	struct traced_process *p = process_find(c, (pid_t)r->head.tgid);
-	unsigned fresh = c->n_marked_files - marked_before;
-	bool has_more = c->scans.n_mapped > (p ? p->n_mapped : 0);
+	return r->head.kind && r->head.tgid == tgid &&
+	       (r->ops.b == HOLD_LIBRARIES || r->ops.b == HOLD_UNMAPPED);
+}
+
+/*
+ * Where the kernel cannot hold threads, files that are attached to now are late. If a process has mapped libraries more
+ * often than its files have become more, it may have had one that nobody saw.
+ */
+static void count_unheld(struct capture *c, uint32_t tgid, unsigned n_requests,
+			 unsigned marked_before)
+{
+	struct traced_process *p = process_find(c, (pid_t)tgid);
+	unsigned fresh = c->n_marked_files - marked_before, before = p ? p->n_mapped : 0;
+	unsigned more = c->scans.n_mapped > before ? c->scans.n_mapped - before : 0;
 
 	if (c->loaded.can_hold)
 		return;
-	c->late += fresh ? fresh : r->ops.b == HOLD_LIBRARIES && !has_more;
-	if (p && r->ops.b == HOLD_LIBRARIES)
-		p->n_mapped = c->scans.n_mapped;
+	c->late += fresh ? fresh : n_requests > more ? n_requests - more : 0;
+}
+
+/* One scan serves all requests of the linker of this process. */
+static void serve_linker(struct capture *c, unsigned i)
+{
+	struct scans *s = &c->scans;
+	const uint32_t tgid = s->held[i].head.tgid;
+	unsigned fresh, marked = c->n_marked_files, n_requests = 0;
+	struct traced_process *p;
+
+	for (unsigned j = i; j < s->n_held; j++)
+		n_requests +=
+			request_is_linkers(&s->held[j], tgid) && s->held[j].ops.b == HOLD_LIBRARIES;
+	if (scans_can_afford(c, tgid)) {
+		scans_run(c, tgid, &fresh, NULL);
+		count_unheld(c, tgid, n_requests, marked);
+		p = process_find(c, (pid_t)tgid);
+		if (p)
+			p->n_mapped = s->n_mapped;
+		wait_for_tables(c, tgid);
+	}
+	for (; i < s->n_held; i++) {
+		if (request_is_linkers(&s->held[i], tgid))
+			release_held_thread(c, &s->held[i]);
+	}
 }
 
 static void serve_hold(struct capture *c, unsigned i)
 {
-	struct scans *s = &c->scans;
-	struct record_hold *r = &s->held[i];
-	unsigned fresh, marked = c->n_marked_files;
+	struct record_hold *r = &c->scans.held[i];
+	unsigned marked = c->n_marked_files;
 
+	if (request_is_linkers(r, r->head.tgid)) {
+		serve_linker(c, i);
+		return;
+	}
 	if (r->ops.b == HOLD_COUNTER) {
 		guard_forbid_buffers(c, r->head.tgid);
-		release_held_thread(c, r);
-		return;
-	}
-	if (r->ops.b != HOLD_LIBRARIES) {
+	} else {
 		if (!c->stopping)
 			process_prepare(c, r);
-		count_unheld(c, r, marked);
-		release_held_thread(c, r);
-		return;
+		count_unheld(c, r->head.tgid, 0, marked);
 	}
-	if (scans_can_afford(c, r->head.tgid)) {
-		scans_run(c, r->head.tgid, &fresh, NULL);
-		count_unheld(c, r, marked);
-		wait_for_tables(c, r->head.tgid);
-	}
-	for (; i < s->n_held; i++) {
-		struct record_hold *other = &s->held[i];
-
-		if (other->head.kind && other->ops.b == HOLD_LIBRARIES &&
-		    other->head.tgid == r->head.tgid)
-			release_held_thread(c, other);
-	}
+	release_held_thread(c, r);
 }
 
 int holds_serve(struct capture *c)

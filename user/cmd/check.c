@@ -254,6 +254,15 @@ static void check_kernel_stacks(void)
 			     : "in call stacks, with names");
 }
 
+static void check_new_code(void)
+{
+	bool can = kernel_has_find_vma();
+
+	check_print("code just mapped", can,
+		    can ? "call stacks go through generated code that is new"
+			: "kernel before 5.17: call stacks end at generated code that is new");
+}
+
 /* How many hardware counters are available at once. */
 static void check_counter_limits(void)
 {
@@ -350,6 +359,7 @@ int cmd_check(int argc, char **argv)
 	check_buffered_mode();
 	check_optional_programs();
 	check_kernel_stacks();
+	check_new_code();
 	check_confinement();
 	check_hardware_counters();
 	print_visible(stdout, "%-28s %s\n", "probe sites",

@@ -11,7 +11,7 @@
  *	child		waitpid() for a process that sleeps
  *	sync		fsync() of a file, for however long it takes
  *
- * Prints `main <tid>`, `holder <tid>`, `lock <address>`, `pipe <inode>`, `fault <0 or 1>`: whether there
+ * Prints `main <tid>`, `child <ns>`: the longest wait for a child, which also has to begin and to end, `holder <tid>`, `lock <address>`, `pipe <inode>`, `fault <0 or 1>`: whether there
  * is a userfaultfd, and `marks <n>`.
  */
 #define _GNU_SOURCE
@@ -51,6 +51,7 @@ static enum order order;
 static int pipe_of[2], sockets[2], faults = -1;
 static char *page;
 static unsigned marks;
+static long child_ns;
 
 static void nap(void)
 {
@@ -177,7 +178,9 @@ static void wait_for_page(void)
 
 static void wait_for_child(void)
 {
+	struct timespec begin, end;
 	pid_t child;
+	long ns;
 
 	PROF_BEGIN("child");
 	child = fork();
@@ -185,8 +188,13 @@ static void wait_for_child(void)
 		nap();
 		_exit(0);
 	}
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	waitpid(child, NULL, 0);
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	PROF_END();
+	ns = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
+	if (ns > child_ns)
+		child_ns = ns;
 }
 
 static void wait_for_disk(void)
@@ -248,6 +256,7 @@ int main(int argc, char **argv)
 		one_round(has_faults);
 	give(ORDER_END);
 	pthread_join(thread, NULL);
+	printf("child %ld\n", child_ns);
 	printf("main %ld\nlock %p\npipe %lu\nfault %d\nmarks %u\n", syscall(SYS_gettid),
 	       (void *)&lock, (unsigned long)about.st_ino, has_faults, marks);
 	return 0;

@@ -60,6 +60,11 @@ bool kernel_has_bpf_loop(void)
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
 }
 
+bool kernel_has_find_vma(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_find_vma, NULL) == 1;
+}
+
 bool kernel_has_sleepable_uprobes(void)
 {
 	int program = empty_program_load(0, BPF_F_SLEEPABLE);

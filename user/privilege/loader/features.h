@@ -11,6 +11,8 @@ bool kernel_has_uprobe_multi(void);
 /* Whether one program can run at the entry and at the return of a function, and forgo the latter. */
 bool kernel_has_return_sessions(void);
 bool kernel_has_bpf_loop(void);
+/* Whether a program can ask what is mapped at an address. */
+bool kernel_has_find_vma(void);
 bool kernel_has_sleepable_uprobes(void);
 /* Whether a thread still has its memory when the kernel reports its exit, so that buffers in it can be read. */
 bool kernel_exits_with_memory(void);

@@ -322,6 +322,33 @@ static void a_limit_of_processes(void **state)
 	link_sites_free(&of);
 }
 
+/* Before Linux 6.6, each site takes a descriptor. */
+static void a_limit_of_descriptors(void **state)
+{
+	const struct broker_site sites[] = { { 0x100, 0, 0 }, { 0x200, 0, 0 } };
+	struct rlimit before, files;
+	struct link_sites of;
+	struct failure f;
+	int lowest = dup(STDIN_FILENO);
+
+	(void)state;
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	files = (struct rlimit){ (rlim_t)lowest + DESCRIPTORS_KEPT + 3, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	links_limit_sites(links);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_USDT, sites, 2, false), 0);
+	assert_int_equal(links_may_add(links, &of, 0, &f), 0);
+	assert_int_equal(links_may_add(links, &of, 0, &f), -EMFILE);
+	assert_non_null(strstr(f.reason, "too many open files"));
+	assert_non_null(strstr(f.hint, "ulimit"));
+	links_give_back(links, &of);
+	assert_int_equal(links_may_add(links, &of, 0, &f), 0);
+	links_give_back(links, &of);
+	link_sites_free(&of);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,6 +361,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),
 		cmocka_unit_test_setup_teardown(refused_by_the_kernel, start, end),
 		cmocka_unit_test_setup_teardown(a_limit_of_processes, start, end),
+		cmocka_unit_test_setup_teardown(a_limit_of_descriptors, start, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

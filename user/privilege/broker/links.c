@@ -57,9 +57,11 @@ void links_limit_sites(struct links *links)
 
 	if (open >= 0)
 		close(open);
-	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= SITES_MOST)
+	if (getrlimit(RLIMIT_NOFILE, &files))
 		return;
-	links->most_sites = files.rlim_cur > kept ? files.rlim_cur - kept : 0;
+	files.rlim_cur -= files.rlim_cur < kept ? files.rlim_cur : kept;
+	if (files.rlim_cur < links->most_sites)
+		links->most_sites = (uint32_t)files.rlim_cur;
 }
 
 int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,

@@ -49,7 +49,7 @@ static __noinline int refresh_selection(struct thread_state *st, __u32 tgid)
 		st->recorded = 0;
 		st->whole = 0;
 	}
-	if (guarded && st->off_count != off_count) {
+	if (switches_off && st->off_count != off_count) {
 		st->off_count = off_count;
 		forget_off_levels(st);
 	}

@@ -24,6 +24,7 @@ const volatile bool any_process = true; /* the invoker may trace all processes *
 const volatile __u32 invoker = 0;	/* the user who records: tasks of other users are hidden */
 
 const volatile bool guarded = false;	      /* bpf/marks/guard.h */
+const volatile bool switches_off = false;     /* and domains may be switched off */
 const volatile bool mark_stacks = false;      /* call stacks of some marks are wanted */
 const volatile bool switch_has_state = false; /* the tracepoint sched_switch gives it, since 5.18 */
 

@@ -89,14 +89,23 @@ static __always_inline struct thread_state *thread_state_executed(struct task_st
 	return bpf_task_storage_get(&threads, task, NULL, 0);
 }
 
+/* A global function, so that the verifier checks its many stores only once. */
+__noinline int thread_state_clear(struct thread_state *st)
+{
+	if (!st)
+		return 0;
+	__builtin_memset(&st->depth, 0,
+			 offsetof(struct thread_state, token) -
+				 offsetof(struct thread_state, depth));
+	return 0;
+}
+
 static __always_inline struct thread_state *slot_begin(struct thread_state *st, __u64 birth,
 						       __u64 execution)
 {
 	st->birth = 0;
 	barrier();
-	__builtin_memset(&st->depth, 0,
-			 offsetof(struct thread_state, token) -
-				 offsetof(struct thread_state, depth));
+	thread_state_clear(st);
 	st->execution = execution;
 	barrier();
 	st->birth = birth;

@@ -30,7 +30,7 @@ SEC("uprobe")
 int flush(struct pt_regs *ctx)
 {
 	struct thread_state *st = NULL;
-	struct batch_owner owner;
+	struct batch_owner owner = {};
 	struct task_struct *task;
 	__u64 pid_tgid, address, reason;
 	bool reached = true;
@@ -46,7 +46,7 @@ int flush(struct pt_regs *ctx)
 		batch_send_unloaded(st, pid_tgid, address, (__u32)bpf_get_attach_cookie(ctx));
 		return 0;
 	}
-	find_vfork_owner(task, reason, &owner);
+	find_vfork_owner(&owner, reason);
 	if (owner.pid_tgid != pid_tgid) {
 		st = thread_state_of_other(owner.pid_tgid, owner.birth, owner.execution);
 		reached = st;

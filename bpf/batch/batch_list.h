@@ -106,17 +106,31 @@ static __always_inline __u32 batches_mapped_limit(void)
 	return (can_loop ? BATCHES_MOST : BATCHES_MOST_SHORT) - BATCHES;
 }
 
-static __always_inline bool batch_is_known(const struct thread_state *st, __u64 pid_tgid,
-					   __u64 address)
+/*
+ * Where the batch is in the thread's state; BATCHES: it is not there. A global function, so that the verifier does not
+ * follow its callers once for each place.
+ */
+__noinline int batch_place(struct thread_state *st, __u64 address)
+{
+	__u32 i, n;
+
+	if (!st)
+		return BATCHES;
+	n = st->n_batches;
+	for (i = 0; i < BATCHES; i++) {
+		if (i < n && st->batches[i] == address)
+			return i;
+	}
+	return BATCHES;
+}
+
+static __always_inline bool batch_is_known(struct thread_state *st, __u64 pid_tgid, __u64 address)
 {
 	struct batch_key key = { pid_tgid, address };
 	const struct batch_more *more;
-	__u32 i, n = st->n_batches;
 
-	for (i = 0; i < BATCHES; i++) {
-		if (i < n && st->batches[i] == address)
-			return true;
-	}
+	if (batch_place(st, address) != BATCHES)
+		return true;
 	if (!st->n_more)
 		return false;
 	more = bpf_map_lookup_elem(&batches_more, &key);

@@ -128,19 +128,17 @@ static __always_inline bool batch_is_accounted(const struct thread_state *st, __
 static __always_inline void batch_account_missed(struct thread_state *st, __u64 address,
 						 __u64 reason)
 {
-	__u32 i, n = st->n_batches;
-	__u64 missed;
+	__u32 place = batch_place(st, address);
+	__u64 known, missed;
 
-	for (i = 0; i < BATCHES; i++) {
-		if (i >= n || st->batches[i] != address)
-			continue;
-		missed = st->batch.events - st->batch_events[i];
-		if (reason != BATCH_NEW && st->batch_events[i] != BATCH_EVENTS_UNKNOWN &&
-		    st->batch.events > st->batch_events[i])
-			account_add_n(ACCOUNT_BATCH_LOST,
-				      missed < MISSED_MOST ? missed : MISSED_MOST);
-		st->batch_events[i] = st->batch.events + (st->batch.complete >> 16);
-	}
+	if (place >= BATCHES)
+		return;
+	place &= BATCHES - 1;
+	known = st->batch_events[place];
+	missed = st->batch.events - known;
+	if (reason != BATCH_NEW && known != BATCH_EVENTS_UNKNOWN && st->batch.events > known)
+		account_add_n(ACCOUNT_BATCH_LOST, missed < MISSED_MOST ? missed : MISSED_MOST);
+	st->batch_events[place] = st->batch.events + (st->batch.complete >> 16);
 }
 
 /* An event alone whose strings are still in the program: include/proftrace.h, section 4, reason 5. */
@@ -178,24 +176,30 @@ static __always_inline __u64 batch_read_string(struct record_batch *r, __u32 at,
 	return n > 0 ? n - 1 : 0;
 }
 
-/* Puts the strings behind the event, whose size is set accordingly. */
+/*
+ * Puts the strings behind the event, whose size is set accordingly. Where the next one begins is kept in the record: of
+ * what it reads from there the verifier knows nothing, so it does not follow the next strings once for each length and each way
+ * to read this one.
+ */
 static __always_inline void batch_append_strings(struct record_batch *r,
 						 const struct batch_strings *s)
 {
 	__u64 *words = (__u64 *)(r + 1), value, types = words[BATCH_EVENT_HEAD - 1];
-	__u32 first = s->where & 15, end = s->where >> 32 & (STRINGS_EVENT - 1), i;
+	__u32 first = s->where & 15, end, i;
 
+	ONCE(r->batch.used) = s->where >> 32 & (STRINGS_EVENT - 1);
 	for (i = 0; i < MAX_ARGS; i++) {
 		if (i >= META_ARGS(types))
 			break;
 		if (META_TYPE(types, i) != VALUE_STRING)
 			continue;
+		end = ONCE(r->batch.used);
 		value = batch_read_string(r, end, words[(first + i) & 31], s->stub);
 		words[(first + i) & 31] = value;
 		if (!(value & (STRING_NULL | STRING_UNREADABLE)))
-			end += (__u32)value & 511;
+			ONCE(r->batch.used) = end + ((__u32)value & 511);
 	}
-	end = (end + 7) / 8;
+	end = (ONCE(r->batch.used) + 7) / 8;
 	words[BATCH_EVENT_HEAD - 1] = (types & ~(0xffull << 56)) | (__u64)end << 56;
 	r->batch.complete = 1 << 16 | end;
 	r->batch.used = sizeof(r->batch) + end * 8;
@@ -478,19 +482,26 @@ static __always_inline void batch_send_empty(const struct thread_state *st, __u6
 
 /*
  * Records which batch a forked child inherits, and tells the recorder. The thread that forks is in
- * the kernel and the child has not run yet, so the batch does not change meanwhile.
+ * the kernel and the child has not run yet, so the batch does not change meanwhile. A global function, so that the
+ * verifier checks it only once.
  */
-static __always_inline void batch_inherit(struct thread_state *st, __u64 pid_tgid, __u64 child,
-					  struct batch_inherited *to, __u64 address, __u32 site)
+__noinline int batch_inherit(struct thread_state *st, __u64 pid_tgid, __u64 child,
+			     struct batch_inherited *to, __u32 place)
 {
-	__u32 n = to->n & (BATCHES - 1);
+	__u64 address;
+	__u32 site, n;
 
+	if (!st || !to)
+		return 0;
+	address = st->batches[place & (BATCHES - 1)];
+	site = st->batch_sites[place & (BATCHES - 1)];
+	n = to->n & (BATCHES - 1);
 	if (!batch_read_head(st, address)) {
 		to->more |= !batch_was_unloaded(pid_tgid, address);
-		return;
+		return 0;
 	}
 	if (batch_is_of_other(st))
-		return;
+		return 0;
 	st->batch.base += st->batch.used - sizeof(st->batch);
 	st->batch.events += st->batch.complete >> 16;
 	st->batch.used = sizeof(st->batch);
@@ -501,6 +512,7 @@ static __always_inline void batch_inherit(struct thread_state *st, __u64 pid_tgi
 	to->from_events[n] = st->batch.events;
 	to->n++;
 	batch_send_empty(st, child, address, site);
+	return 0;
 }
 
 /*
@@ -528,7 +540,7 @@ __noinline int batches_inherit(struct thread_state *st, __u64 pid_tgid, __u64 ch
 	to->more = st->n_more || st->n_forgotten;
 	for (i = 0; i < BATCHES; i++) {
 		if (i < n)
-			batch_inherit(st, pid_tgid, child, to, st->batches[i], st->batch_sites[i]);
+			batch_inherit(st, pid_tgid, child, to, i);
 	}
 	if (bpf_map_update_elem(&batches_inherited, &child, to, BPF_ANY))
 		return 1;

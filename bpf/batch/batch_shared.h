@@ -41,22 +41,23 @@ static __always_inline __u64 read_thread_pointer(const struct task_struct *task)
  * as it has no thread-local variables of its own, also the parent's batch. The child writes its
  * marks there, may fill it and may be the first to need one. The parent continues with the same
  * batch afterwards. So the batch belongs to the parent, and nothing in it is sent when the child
- * exits or executes a program.
+ * exits or executes a program. A global function, so that the verifier checks it only once.
  */
-static __always_inline void find_vfork_owner(const struct task_struct *task, __u64 reason,
-					     struct batch_owner *owner)
+__noinline int find_vfork_owner(struct batch_owner *owner, __u64 reason)
 {
-	const struct task_struct *at = task, *parent;
+	const struct task_struct *task = bpf_get_current_task_btf(), *at = task, *parent;
 	__u64 memory = (__u64)BPF_CORE_READ(task, mm), variables = read_thread_pointer(task);
 	__u64 execution;
 	__u32 tgid, flags;
 
+	if (!owner)
+		return 0;
 	owner->pid_tgid = pid_tgid_of(task);
 	owner->birth = owner->execution = 0;
 	for (int i = 0; i < MAX_VFORKS; i++) {
 		parent = BPF_CORE_READ(at, real_parent);
 		if (!parent || parent == at)
-			return;
+			return 0;
 		tgid = BPF_CORE_READ(parent, tgid);
 		flags = traced_flags(tgid);
 		execution = BPF_CORE_READ(parent, self_exec_id);
@@ -66,7 +67,7 @@ static __always_inline void find_vfork_owner(const struct task_struct *task, __u
 		 */
 		if ((__u64)BPF_CORE_READ(parent, mm) != memory ||
 		    read_thread_pointer(parent) != variables)
-			return;
+			return 0;
 		at = parent;
 		/*
 		 * A process that is not recorded owns nothing. It may itself be a vfork() child
@@ -78,6 +79,7 @@ static __always_inline void find_vfork_owner(const struct task_struct *task, __u
 		owner->birth = BPF_CORE_READ(parent, start_time);
 		owner->execution = execution;
 	}
+	return 0;
 }
 
 /* The owner words of one file, and the thread whose batches are searched there. */
@@ -173,7 +175,7 @@ __noinline int batches_find_shared(__u64 pid_tgid, __u64 birth, __u64 execution)
 static __always_inline void batches_leave_shared(const struct task_struct *task)
 {
 	const struct task_struct *parent;
-	struct batch_owner owner;
+	struct batch_owner owner = {};
 
 	if (!batching || !each_links || !task->mm)
 		return;
@@ -181,7 +183,7 @@ static __always_inline void batches_leave_shared(const struct task_struct *task)
 	if ((__u64)BPF_CORE_READ(parent, mm) != (__u64)task->mm ||
 	    BPF_CORE_READ(parent, tgid) == task->tgid)
 		return;
-	find_vfork_owner(task, BATCH_NEW, &owner);
+	find_vfork_owner(&owner, BATCH_NEW);
 	if (owner.pid_tgid != pid_tgid_of(task))
 		batches_find_shared(owner.pid_tgid, owner.birth, owner.execution);
 }

@@ -276,7 +276,7 @@ __noinline __u64 clock_lag_now(void)
 struct clock_state {
 	__u64 switches;
 	__u64 lag;
-	const struct rq *rq;
+	const struct rq *rq; /* NULL: the lag is not read again */
 };
 
 static __always_inline void read_clock_state(struct clock_state *b, const struct task_struct *task)
@@ -286,6 +286,16 @@ static __always_inline void read_clock_state(struct clock_state *b, const struct
 	b->switches = count_task_switches(task);
 	b->rq = task_rq(task);
 	b->lag = clock_lag(b->rq);
+}
+
+/* The same of the current thread, where it is rare: by calls for which the verifier looks up no types. */
+static __always_inline void read_clock_state_by_calls(struct clock_state *b,
+						      const struct task_struct *task)
+{
+	if (!has_task_clock)
+		return;
+	b->switches = count_task_switches(task);
+	b->lag = clock_lag_now();
 }
 
 /*
@@ -306,7 +316,7 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts,
 					const struct clock_state *b)
 {
 	__u64 sum = ONCE(task->se.sum_exec_runtime), start = ONCE(task->se.exec_start);
-	__u64 lag = b->lag, lag_now = clock_lag(b->rq);
+	__u64 lag = b->lag, lag_now = b->rq ? clock_lag(b->rq) : lag;
 
 	/*
 	 * Not a loop, because clang makes a loop of it that kernel 6.1 refuses. One repetition is
@@ -315,7 +325,7 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts,
 	if (ONCE(task->se.exec_start) != start || ONCE(task->se.sum_exec_runtime) != sum) {
 		sum = ONCE(task->se.sum_exec_runtime);
 		start = ONCE(task->se.exec_start);
-		lag_now = clock_lag(b->rq);
+		lag_now = b->rq ? clock_lag(b->rq) : lag;
 	}
 	/* The thread may have another CPU now. */
 	if (count_task_switches(task) != b->switches) {

@@ -248,7 +248,7 @@ static __always_inline __u64 process_mark(struct thread_state *st, struct pt_reg
 		level = 0;
 	} else if (m->kind == RECORD_BEGIN) {
 		level = open_slice(st, token, left_out);
-		if (guarded && !st->too_deep)
+		if (switches_off && !st->too_deep)
 			st->guard[(st->depth - 1) & (MAX_NESTING - 1)] = m->guard;
 	} else if (m->kind == RECORD_END) {
 		level = close_slice(st, token, &m->flags);
@@ -295,7 +295,7 @@ static __always_inline bool process_timed_mark(struct thread_state *st, struct p
 	 * Checked after refresh_selection(): a level that is opened before its domain is switched
 	 * off is forgotten by the next refresh.
 	 */
-	if (guarded && guard_is_switched_off(m->guard)) {
+	if (switches_off && guard_is_switched_off(m->guard)) {
 		account_add(ACCOUNT_MARKS);
 		account_add(ACCOUNT_SWITCHED_OFF);
 		return false;

@@ -117,7 +117,7 @@ static __always_inline bool send_fork(struct task_struct *parent, struct task_st
 		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	}
 	/* Only now: 6.1 loses track of a record across this. */
-	if (!batching || !is_process || parent->mm == child->mm)
+	if (!batching || !is_process || BPF_CORE_READ(parent, mm) == BPF_CORE_READ(child, mm))
 		return true;
 	batches_copy_tables(parent->tgid, tgid);
 	if (inherit_batches(parent, pid_tgid_of(child)))
@@ -323,7 +323,7 @@ static __always_inline __u64 process_cpu_time(const struct task_struct *task)
 		if (lifetime > own)
 			own = lifetime;
 	}
-	return task->signal->sum_sched_runtime + own;
+	return BPF_CORE_READ(task, signal, sum_sched_runtime) + own;
 }
 
 /*
@@ -348,6 +348,21 @@ static __always_inline void format_signal(char *out, unsigned signal)
 	out[3] = '\0';
 }
 
+/* Whether the recorder has to be woken for it. A global function, as handle_mark_hit() of bpf/marks/marks.bpf.c. */
+__noinline int end_exiting_thread(struct thread_state *st, __u64 pid_tgid, bool executing)
+{
+	if (!st)
+		return 0;
+	if (st->lost)
+		send_lost(st, pid_tgid);
+	if (executing)
+		batches_drop_all(st, pid_tgid);
+	else
+		batches_send_pending(st, pid_tgid);
+	account_open_slices(st);
+	return table_thread_end(st);
+}
+
 static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 {
 	/* If an execution has failed, nothing more is read. */
@@ -360,22 +375,14 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 	struct record_comm *r;
 
 	if (batching && n_counters && needs_bases(task))
-		send_base(task, BASE_HAS_CPU);
+		send_last_base();
 	/* All its marks may be in a batch that it had before the recording began. */
 	if (batching && !st)
 		st = thread_state_begin(task, pid_tgid);
-	if (st && st->lost)
-		send_lost(st, pid_tgid);
-	if (st && executing)
-		batches_drop_all(st, pid_tgid);
-	else if (st)
-		batches_send_pending(st, pid_tgid);
+	if (st)
+		wake = end_exiting_thread(st, pid_tgid, executing);
 	else if (batching)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
-	if (st)
-		account_open_slices(st);
-	if (st)
-		wake = table_thread_end(st);
 	wake |= last;
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {

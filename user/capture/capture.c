@@ -145,7 +145,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.follow_children = options->follow_children,
 		.own_only = options->own_links,
 		.guarded = options->guarded,
-		.times_entry = options->switches_off,
+		.switches_off = options->switches_off,
 		.schedule = options->schedule,
 		.counters = options->counters,
 		.table_rows = options->table_rows,

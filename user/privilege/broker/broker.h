@@ -60,7 +60,8 @@ struct broker_config {
 	bool return_probes;
 	prover_fn prove; /* finds the exits of functions, in a process of its own */
 	bool guarded; /* measure the cost of marks for each domain (--max-overhead, --mode auto) */
-	bool times_entry; /* also what entering the kernel costs, which takes a trial with a link */
+	/* And switch domains off, for which it is measured what entering the kernel costs: that takes a trial with a link. */
+	bool switches_off;
 	bool mark_stacks; /* record call stacks of marks */
 	/* Record call stacks of threads that were blocked longer than this; 0: none. */
 	uint64_t offcpu_ns;
@@ -117,7 +118,7 @@ struct broker_loaded {
 	bool sample_cycles;   /* cycles trigger the samples, else the clock of each CPU */
 	bool optimised_nop;   /* the trial found the optimised nop correct on this kernel */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
-	/* With times_entry: the cost of a mark before the BPF program starts to measure it; 0: not known. */
+	/* With switches_off: the cost of a mark before the BPF program starts to measure it; 0: not known. */
 	uint64_t entry_ns;
 	unsigned n_buffers;
 	int buffers[MAX_BUFFERS]; /* the ring buffers of records */

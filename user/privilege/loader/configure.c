@@ -231,6 +231,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 		memcpy((void *)&skel->rodata->target_filter, config->targets,
 		       sizeof(*config->targets));
 	skel->rodata->guarded = config->guarded;
+	skel->rodata->switches_off = config->switches_off;
 	skel->rodata->scheduled = config->schedule.active != 0;
 	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
 	if (!config->schedule.active)

@@ -245,7 +245,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	loaded->return_sessions = programs->return_sessions;
 	loaded->has_usdt = config->usdt || config->functions;
 	probe_optimised_nop(programs, loaded);
-	if (config->times_entry) {
+	if (config->switches_off) {
 		skel->bss->recording = 1;
 		/* Domains that can go over to buffered mode have breakpoints (steady nops). */
 		loaded->entry_ns =

@@ -14,6 +14,18 @@
 
 #define MAPPED_EXECUTABLE 4 /* the kernel's VM_EXEC */
 
+/*
+ * All ones, or none for 0. There are no branches, since the verifier would follow each of them through all that comes
+ * after; if it could see what the negation is for, clang would make one of it.
+ */
+static __always_inline __u64 mask_of(__u64 value)
+{
+	__u64 negated = -value;
+
+	barrier_var(negated);
+	return -((value | negated) >> 63);
+}
+
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;

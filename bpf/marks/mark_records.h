@@ -39,20 +39,13 @@ struct record_small {
 	__u64 values[2];
 };
 
-/*
- * The distance from the site, NAME_NONE or NAME_FAR. There are no branches, since the verifier
- * would follow each of them through all that comes after.
- */
+/* The distance from the site, NAME_NONE or NAME_FAR. */
 static __always_inline __s32 site_distance(__u64 address, __u64 ip)
 {
-	__u64 d = address - ip, far = (d + 0x80000000) >> 32, given = (address | -address) >> 63;
+	__u64 d = address - ip, far = mask_of((d + 0x80000000) >> 32);
 
-	far = -((far | -far) >> 63); /* all ones or none */
-	barrier_var(far);
 	d = (d & ~far) | ((__u64)NAME_FAR & far);
-	given = -given;
-	barrier_var(given);
-	return d & given;
+	return d & mask_of(address);
 }
 
 /* Fills in everything but the time. */
@@ -259,12 +252,12 @@ static __always_inline __u32 copied_bytes(__u64 value)
  */
 __noinline __u32 copy_string_args(struct string_record *s, __u32 at, __u64 meta, __u64 ip)
 {
-	__u32 n = count_args(meta), i;
+	__u32 i;
 
 	if (!s)
 		return 0;
 	for (i = 0; i < MAX_ARGS; i++) {
-		if (i >= n)
+		if (i >= META_ARGS(meta))
 			break;
 		if (META_TYPE(meta, i) != VALUE_STRING)
 			continue;

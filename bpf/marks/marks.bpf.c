@@ -114,7 +114,7 @@ static __always_inline __u64 mark_token(struct pt_regs *ctx, __u64 cookie)
 {
 	__u64 token = ARG(ctx, 3);
 
-	return token ? token : cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
+	return token | (cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1) & ~mask_of(token));
 }
 
 /*
@@ -124,15 +124,13 @@ static __always_inline __u64 mark_token(struct pt_regs *ctx, __u64 cookie)
 static __always_inline bool mark_is_selected(struct thread_state *st, const struct mark *m,
 					     __u64 token, __u64 cookie)
 {
-	__u32 top = (st->depth - 1) & (MAX_NESTING - 1);
-
 	if (!(cookie >> COOKIE_CATEGORIES_SHIFT & 1) || m->meta & META_CATEGORIES)
 		return true;
 	if (m->kind != RECORD_END)
 		return false;
 	if (batching)
 		return true;
-	return st->too_deep || (st->depth && find_token(st, token, (2ull << top) - 1) >= 0);
+	return st->too_deep || (st->depth && find_token(st, token, st->depth - 1) >= 0);
 }
 
 /* Under a schedule, PROF_STEP decides what is recorded, including itself. */

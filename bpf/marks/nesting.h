@@ -42,25 +42,28 @@ static __always_inline int open_slice(struct thread_state *st, __u64 token, bool
 #define SCOPE_IN_BETWEEN -2
 
 /*
- * Finds the innermost of the levels, one bit each, that has this token; -1: none. A token that only
- * stands for a domain is not searched beyond a scope or an object: then SCOPE_IN_BETWEEN.
+ * Finds the innermost of the levels up to `top` that has this token; -1: none. A token that only stands for a domain is
+ * not searched beyond a scope or an object: then SCOPE_IN_BETWEEN.
  *
- * A global function, so that the verifier checks it only once. The levels are bits and not a bound,
- * because kernel 6.1 does not see that what was below a bound stays below it; it follows both ways
- * at each of the 64 levels and gives up.
+ * A global function, so that the verifier checks it only once. It checks each of the 64 turns on its own, so few
+ * instructions matter.
  */
-__noinline int find_token(struct thread_state *st, __u64 token, __u64 levels)
+__noinline int find_token(struct thread_state *st, __u64 token, __u32 top)
 {
 	__u64 barrier_from = token < PLAIN_TOKENS ? PLAIN_TOKENS : ~0ull;
 
 	if (!st)
 		return -1;
-	for (int i = MAX_NESTING - 1; i >= 0; i--) {
-		if (!(levels >> i & 1))
-			continue;
-		if (st->token[i] == token)
-			return i;
-		if (st->token[i] >= barrier_from)
+	for (__u32 i = 0; i < MAX_NESTING; i++) {
+		__u32 level = top - i;
+		__u64 open;
+
+		if (level >= MAX_NESTING)
+			break;
+		open = st->token[level];
+		if (open == token)
+			return level;
+		if (open >= barrier_from)
 			return SCOPE_IN_BETWEEN;
 	}
 	return -1;
@@ -84,7 +87,7 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 		 * The END of a scope restores its level, however many BEGINs inside it had no END.
 		 */
 		if (token >= PLAIN_TOKENS)
-			found = find_token(st, token, ~0ull);
+			found = find_token(st, token, MAX_NESTING - 1);
 		if (found < 0) {
 			st->too_deep--;
 			account_add(ACCOUNT_TOO_DEEP);
@@ -96,7 +99,7 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 		return -1;
 	} else if (st->token[level & (MAX_NESTING - 1)] != token) {
 		level &= MAX_NESTING - 1;
-		found = find_token(st, token, (2ull << level) - 1);
+		found = find_token(st, token, level);
 		if (found < 0) {
 			account_add(found == SCOPE_IN_BETWEEN || st->whole ? ACCOUNT_UNMATCHED
 									   : ACCOUNT_CUT);

@@ -371,7 +371,7 @@ static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs 
 	if (m->spec->exit >= CALL_LEFT)
 		return left_call_token(st, m);
 	if (!st->depth || (st->token[(st->depth - 1) & (MAX_NESTING - 1)] != token &&
-			   find_token(st, token, levels_below(st->depth)) < 0))
+			   find_token(st, token, st->depth - 1) < 0))
 		return begin_is_unseen(st, m) ? token : 0;
 	return call_is_left(st, m->spec, m->ip, CONDITIONS(ctx)) ? token : 0;
 }

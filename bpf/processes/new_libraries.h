@@ -28,7 +28,7 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 				struct link_maps *l)
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
-	__u64 number, key;
+	__u64 number, key, differs = ~0ull;
 	unsigned slots;
 
 	if (!inode) {
@@ -41,10 +41,10 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number,
 			     BPF_CORE_READ(inode, i_size));
 	slots = known_file_slots(key);
-	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++) {
-		if (key && *(volatile __u64 *)&known_files[slots + i] == key)
-			l->is_new = 0;
-	}
+	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++)
+		differs &= mask_of(*(volatile __u64 *)&known_files[slots + i] ^ key);
+	if (key && !differs)
+		l->is_new = 0;
 	return 0;
 }
 

@@ -108,8 +108,8 @@ static __always_inline void add_row_times(struct table_row *row, __u32 index, __
 }
 
 /*
- * Adds the time of a slice to the children of the innermost recorded level. The levels are bits as
- * in find_token(), since a bound would cost the verifier a thousand times more.
+ * Adds the time of a slice to the children of the innermost recorded level. The levels are bits,
+ * since a bound would cost the verifier a thousand times more.
  */
 __noinline int add_to_parent(struct table_thread *t, __u64 levels, __u64 duration)
 {

@@ -32,6 +32,12 @@ struct record_stack {
 	__u64 addresses[STACK_ADDRESSES]; /* only as many as there are */
 };
 
+/*
+ * Where the code of the kernel begins in call stacks. Where it does in fact (KASLR) is nothing that the recorder's user may
+ * know, so all addresses of the kernel are moved by the difference.
+ */
+#define STACK_KERNEL_BEGIN 0xffffffff81000000ull
+
 #define STACK_PROGRAM(b) ((__u32)(b))
 #define STACK_PYTHON(b)	 ((__u32)((b) >> 32))
 

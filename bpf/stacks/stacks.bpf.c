@@ -18,7 +18,9 @@
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 offcpu_ns = 0;	   /* send the stacks of threads that were blocked longer */
-const volatile bool kernel_stacks = false; /* the user may see addresses of the kernel */
+const volatile bool kernel_stacks = false; /* with what the kernel does for the program */
+const volatile __u64 kernel_shift =
+	0; /* what is taken off addresses of the kernel, see STACK_KERNEL_BEGIN */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -43,6 +45,10 @@ static __always_inline bool is_sampled(__u32 tgid)
 
 static __always_inline void send_stack(struct record_stack *r)
 {
+	__u32 n = (__u32)r->ops.a;
+
+	for (__u32 i = 0; kernel_shift && i < STACK_FRAMES && i < n; i++)
+		r->addresses[i] -= kernel_shift;
 	if (record_output(r, stack_size(r, (__u32)r->ops.a), wakeup_due()))
 		account_add(ACCOUNT_STACKS_LOST);
 }

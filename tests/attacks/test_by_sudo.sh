@@ -83,6 +83,25 @@ done
 equal "-p: where the user may open the program, it is recorded" "$(field "$tmp/shared/shared" written)" "$(said "$tmp/out" total)"
 check "-p: where not, it is said why" grep -q "Permission denied" "$tmp/said"
 
+# --- where the kernel is -------------------------------------------------------------------------------
+
+mkfifo "$tmp/shared/through" "$tmp/shared/end" && chmod 666 "$tmp/shared/through" "$tmp/shared/end"
+exec 9<>"$tmp/shared/end"
+# shellcheck disable=SC2016
+(exec env SUDO_UID="$one_uid" SUDO_GID="$one_gid" "$proftrace" -q --sample 999 -e none -o "$tmp/shared/kernel.pftrace" -- \
+	sh -c 'dd if=/dev/zero of=/dev/null bs=1M count=3000 2>/dev/null; echo >"$0/through"; read -r _ <"$0/end"' "$tmp/shared") >"$tmp/said" 2>&1 9>&- &
+recorder=$!
+read -r _ <"$tmp/shared/through"
+never_else "--sample: the recorder can read no addresses of the kernel's functions" "$(find "/proc/$recorder/fd" -lname /proc/kallsyms | wc -l)" 0
+equal "--sample: but a copy of their names" "$(find "/proc/$recorder/fd" -lname '/memfd:kallsyms*' | wc -l)" 1
+echo >&9
+exec 9>&-
+wait $recorder
+if grep -q '^0*[1-9a-f].* _text$' /proc/kallsyms; then
+	check "--sample: the kernel's functions have names" sh -c '"$1" "$2" | grep -q "kernel .*;[a-z_0-9]*syscall"' sh \
+		"$root/build/tests/tools/stacks" "$tmp/shared/kernel.pftrace"
+fi
+
 # --- a rank that hands its process over -----------------------------------------------------------------
 
 cd "$tmp/shared" || exit 1
@@ -92,7 +111,7 @@ first() { # UID GID COMMAND...
 	first_uid=$1 first_gid=$2
 	shift 2
 	rm -f "$tmp/first"
-	by_sudo "$first_uid" "$first_gid" "$proftrace" -v -o job -- "$@" >"$tmp/first" 2>&1 &
+	(exec env SUDO_UID="$first_uid" SUDO_GID="$first_gid" "$proftrace" -v -o job -- "$@") >"$tmp/first" 2>&1 &
 	recorder=$!
 	exec 9>"$tmp/in"
 }

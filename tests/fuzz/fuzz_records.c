@@ -180,12 +180,12 @@ static void make_sites(struct site *sites, struct names *names)
  */
 static int open_kallsyms(void)
 {
-	static const char text[] = "0000000000000100 T first\n"
-				   "0000000000010000 T uprobe_notify_resume\n"
-				   "0000000000400000 t do_work\n"
-				   "0000000100000000 T bpf_trace_run2\n"
-				   "0000600000000000 W do_more\n"
-				   "ffffffff80000000 T asm_exc_int3\n"
+	static const char text[] = "0000000000000100 T first\t[module]\n"
+				   "0000000000010000 T uprobe_notify_resume\t[module]\n"
+				   "0000000000400000 t do_work\t[module]\n"
+				   "0000000100000000 T bpf_trace_run2\t[module]\n"
+				   "0000600000000000 W do_more\t[module]\n"
+				   "ffffffff80000000 T asm_exc_int3\t[module]\n"
 				   "ffffffff81000000 T do_syscall_64\n"
 				   "ffffffffc0000000 t hello\t[module]\n";
 	static int fd = -1;

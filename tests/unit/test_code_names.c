@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bpf/stacks/stack.h"
 #include "symbols/symbols.h"
 #include "symbols/code_file.h"
 #include "symbols/wire.h"
@@ -279,6 +280,32 @@ static void hidden_kernel_symbols(void **state)
 	close(fd);
 }
 
+/* Wherever the kernel is; on arm64, modules come before it. In a copy they are where they are in call stacks. */
+static void moved_kernel_symbols(void **state)
+{
+	struct kernel_symbols *k;
+	int fd = text_fd("ffffffff92345000 T _stext\n"
+			 "ffffffff92345200 t local\n"
+			 "ffffffff91000000 t hello\t[module]\n"),
+	    copy = memfd_create("copy", 0), again = dup(copy);
+	char text[256] = "";
+
+	(void)state;
+	assert_int_equal(kernel_symbols_copy(fd, copy), 0);
+	assert_int_equal(lseek(again, 0, SEEK_SET), 0);
+	assert_int_equal(kernel_symbols_read(again, &k), 0);
+	check_kernel(k, STACK_KERNEL_BEGIN + 0x100, "_stext", NULL);
+	check_kernel(k, STACK_KERNEL_BEGIN + 0x200, "local", NULL);
+	check_kernel(k, STACK_KERNEL_BEGIN - 0x1345000, "hello", "module");
+	assert_true(pread(again, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "ffffffff7fcbb000 t hello\t[module]\n"
+				  "ffffffff81000000 t _stext\n"
+				  "ffffffff81000200 t local\n");
+	kernel_symbols_free(k);
+	close(fd);
+	close(again);
+}
+
 /* More than is read at once. */
 static void many_kernel_symbols(void **state)
 {
@@ -413,6 +440,7 @@ int main(void)
 		cmocka_unit_test(jit_maps_of_others_are_refused),
 		cmocka_unit_test(reads_kernel_symbols),
 		cmocka_unit_test(hidden_kernel_symbols),
+		cmocka_unit_test(moved_kernel_symbols),
 		cmocka_unit_test(many_kernel_symbols),
 		cmocka_unit_test(the_innermost_range),
 		cmocka_unit_test(places_of_debug_files),

@@ -4,10 +4,14 @@
 #include "symbols/symbols.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "bpf/stacks/stack.h"
 
 enum {
 	MAX_LINE = 1024, /* the kernel's names have at most 512 bytes */
@@ -118,6 +122,20 @@ static int compare_symbol_address(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+static void kallsyms_shift(struct kernel_symbols *k)
+{
+	uint64_t shift;
+	uint32_t first = 0, i;
+
+	while (first < k->n && k->symbols[first].module)
+		first++;
+	if (first == k->n)
+		return;
+	shift = k->symbols[first].address - STACK_KERNEL_BEGIN;
+	for (i = 0; i < k->n; i++)
+		k->symbols[i].address -= shift;
+}
+
 static int read_kallsyms(struct kernel_symbols *k, int fd)
 {
 	char text[64 * MAX_LINE + 1];
@@ -153,8 +171,28 @@ int kernel_symbols_read(int fd, struct kernel_symbols **ret)
 		return error;
 	}
 	qsort(k->symbols, k->n, sizeof(*k->symbols), compare_symbol_address);
+	kallsyms_shift(k);
 	*ret = k;
 	return 0;
+}
+
+int kernel_symbols_copy(int fd, int to)
+{
+	struct kernel_symbols *k;
+	int error = kernel_symbols_read(fd, &k);
+	FILE *out = error ? NULL : fdopen(to, "w");
+
+	if (!out)
+		return error ?: -errno;
+	for (uint32_t i = 0; i < k->n; i++) {
+		const struct symbol *s = &k->symbols[i];
+
+		fprintf(out, s->module ? "%" PRIx64 " t %s\t[%s]\n" : "%" PRIx64 " t %s\n",
+			s->address, k->texts + s->name, k->texts + s->module);
+	}
+	error = fclose(out) ? -errno : 0;
+	kernel_symbols_free(k);
+	return error;
 }
 
 void kernel_symbols_free(struct kernel_symbols *k)

@@ -89,9 +89,12 @@ struct kernel_symbols;
 
 /*
  * Reads from the descriptor's position to the end. Returns 0 or negative errno; -EACCES when the
- * kernel hides the addresses (kernel.kptr_restrict): then all of them are 0.
+ * kernel hides the addresses (kernel.kptr_restrict): then all of them are 0. The addresses are those of call stacks: the
+ * kernel begins at STACK_KERNEL_BEGIN.
  */
 int kernel_symbols_read(int fd, struct kernel_symbols **ret);
+/* Writes what it reads from the descriptor to the other one, in the same form. Returns 0 or negative errno. */
+int kernel_symbols_copy(int fd, int to);
 void kernel_symbols_free(struct kernel_symbols *symbols);
 
 /*

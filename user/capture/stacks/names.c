@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "capture/stacks/python.h"
 #include "capture/stacks/unwind.h"
+#include "privilege/invoker.h"
 #include "symbols/symbols.h"
 
 #define MAX_FUNCTION 4096
@@ -26,10 +29,23 @@
 
 /* --- before the recorder is confined ------------------------------------------------------------- */
 
-/* The kernel decides when it is opened whether this process may see the addresses in it. */
+/*
+ * The kernel decides when it is opened whether this process may see the addresses in it. Under sudo the recorder becomes a user
+ * who may not: it gets a copy, in which another process of root's has moved them (STACK_KERNEL_BEGIN).
+ */
 void stacks_open_kernel(struct stacks *s)
 {
+	int copy;
+
 	s->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	if (s->kallsyms_fd < 0 || invoker_uid() == getuid())
+		return;
+	copy = memfd_create("kallsyms", MFD_CLOEXEC);
+	s->kallsyms_reader = copy < 0 ? -1 : fork();
+	if (!s->kallsyms_reader)
+		_exit(kernel_symbols_copy(s->kallsyms_fd, copy) != 0);
+	close(s->kallsyms_fd);
+	s->kallsyms_fd = copy;
 }
 
 static void capture_begin_tables(struct capture *c)
@@ -188,6 +204,9 @@ bool stacks_read_kernel(struct capture *c)
 	struct stacks *s = c->stacks;
 	int error = s->kallsyms_fd < 0 ? -EACCES : 0;
 
+	if (s->kallsyms_reader > 0)
+		TEMP_FAILURE_RETRY(waitpid(s->kallsyms_reader, NULL, 0));
+	s->kallsyms_reader = 0;
 	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
 		error = -errno;
 	error = error ?: kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);

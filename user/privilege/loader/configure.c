@@ -7,9 +7,11 @@
 
 #include <bpf/libbpf.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "privilege/invoker.h"
 #include "privilege/loader/features.h"
 #include "privilege/loader/kernel_types.h"
 #include "bpf/event.h"
@@ -17,6 +19,7 @@
 #include "proftrace.skel.h"
 #include "bpf/table/table.h"
 #include "bpf/stacks/python_maps.h"
+#include "bpf/stacks/stack.h"
 #include "bpf/stacks/unwind_maps.h"
 #include "bpf/marks/usdt_spec.h"
 
@@ -125,11 +128,32 @@ static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_mu
 		bpf_program__set_expected_attach_type(skel->progs.usdt, TRACE_UPROBE_MULTI);
 }
 
+/* As symbols/kernel_symbols.c: the first function that is not a module's. 0: the kernel hides its addresses. */
+static uint64_t kernel_begin(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long address = 0;
+	char type = ' ';
+
+	while (file && !strchr("tTwW", type)) {
+		if (fscanf(file, "%llx %c%*[^\n]", &address, &type) != 2)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return strchr("tTwW", type) ? address : 0;
+}
+
 static void configure_samples(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
-	/* Only root may see addresses of the kernel. */
-	skel->rodata->kernel_stacks = getuid() == 0;
+	/* Only root may see what the kernel does. */
+	if (getuid() == 0) {
+		uint64_t begin = kernel_begin();
+
+		skel->rodata->kernel_shift = begin ? begin - STACK_KERNEL_BEGIN : 0;
+		skel->rodata->kernel_stacks = begin || !invoker_uid();
+	}
 	skel->rodata->mark_stacks = config->mark_stacks;
 	skel->rodata->offcpu_ns = config->offcpu_ns;
 	bpf_program__set_autoload(skel->progs.on_offcpu, config->offcpu_ns);

@@ -200,22 +200,41 @@ static int quota_open_directory(const char *output)
 	return fd;
 }
 
+/* What is there already is examined before it is opened: it may be another user's FIFO. */
+static int quota_open_lock(const struct quota *q, const char **ret_refusal)
+{
+	int fd = openat(q->directory, QUOTA_LOCK, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600),
+	    place;
+	struct stat st;
+	char path[32];
+
+	if (fd >= 0 || errno != EEXIST)
+		return fd < 0 ? -errno : fd;
+	place = openat(q->directory, QUOTA_LOCK, O_PATH | O_CLOEXEC | O_NOFOLLOW);
+	if (place < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (fstat(place, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_mode & 077) {
+		*ret_refusal = "others may lock its file '" QUOTA_LOCK "'";
+		fd = -EPERM;
+	} else {
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(place);
+	return fd;
+}
+
 /*
  * Of one recording at a time. Whoever may open a file, or a directory, can lock it, and keep recordings from it: so it is a
  * file that nobody else can open.
  */
 static int quota_lock(struct quota *q, const char **ret_refusal)
 {
-	struct stat st;
-
-	q->lock = openat(q->directory, QUOTA_LOCK,
-			 O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	if (q->lock < 0 || fstat(q->lock, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077) {
-		*ret_refusal = "others may lock its file '" QUOTA_LOCK "'";
-		return -EPERM;
-	}
+	q->lock = quota_open_lock(q, ret_refusal);
+	if (q->lock < 0)
+		return q->lock;
 	if (!flock(q->lock, LOCK_EX | LOCK_NB))
 		return 0;
 	if (errno == EWOULDBLOCK)

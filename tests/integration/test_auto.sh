@@ -28,6 +28,12 @@ sends_counters() { # RECORDER
 		"$bpftool" map dump id "$id" 2>/dev/null | sed -n 's/.*"bases_wanted": \([0-9]*\).*/\1/p'
 	done
 }
+# How many instructions the kernel's verifier followed in the programs that are attached to files: most of what a start costs.
+followed() { # RECORDER
+	for child in $(cat /proc/"$1"/task/*/children); do
+		cat /proc/"$child"/fdinfo/* 2>/dev/null
+	done | awk '$1 == "verified_insns:" { n += $2 } END { print n + 0 }'
+}
 changes() { sed -n 's/.*"domain": "swing", "changes": \([0-9]*\).*/\1/p' "$1.s"; }
 
 whole() { # NAME
@@ -98,6 +104,8 @@ recorded() { # NAME PROGRAM ARGS...
 	recorder=$!
 	wait_for "$tmp/$name.err" "proftrace: recording"
 	equal "$name: in exact mode nothing but marks costs anything" "$(sends_counters $recorder)" 0
+	n=$(followed $recorder)
+	equal "$name: the start is cheap: the verifier followed $n instructions" $((n > 0 && n <= 30000)) 1
 	echo >&9
 	exec 9>&-
 	wait $recorder

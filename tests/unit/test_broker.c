@@ -153,19 +153,25 @@ static void given_up(void **state)
 	struct broker *b = start(false);
 	struct broker_target target;
 	struct failure f = { 0 };
+	const struct broker_site site = { UNSAID, 0, 0 };
+	int fd = image_with_nop();
+	unsigned link;
 	int status;
 	pid_t pid;
 
 	(void)state;
-	if (!b)
+	if (!b) {
+		close(fd);
 		skip();
+	}
 	pid = broker_pid(b);
 	assert_int_equal(broker_identify(b, getpid(), &target, &f), 0);
 	assert_false(broker_given_up(b));
 	kill(pid, SIGSTOP);
 	broker_set_patience(b, told_twice, NULL);
-	assert_int_equal(broker_identify(b, getpid(), &target, &f), -EPIPE);
+	assert_int_equal(broker_attach(b, BROKER_USDT, getpid(), fd, &site, 1, &link, &f), -EPIPE);
 	assert_true(broker_given_up(b));
+	assert_true(broker_given_up_attaching(b));
 	assert_true(f.reason[0] && f.hint[0]);
 	/* Its answer comes now, and is nobody's. */
 	kill(pid, SIGCONT);
@@ -175,6 +181,7 @@ static void given_up(void **state)
 	assert_int_equal(broker_fd(b), -1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	close(fd);
 	broker_stop(b, true);
 }
 

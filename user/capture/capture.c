@@ -398,10 +398,13 @@ bool capture_stuck(const struct capture *c, struct failure *f)
 		return false;
 	if (c->stuck_at && c->stuck_at[0])
 		failure_set(f, -EPIPE, "cannot attach to", c->stuck_at,
-			    "its file system does not answer");
+			    broker_given_up_attaching(c->broker)
+				    ? "its file system does not answer, or the kernel waits for a "
+				      "process that has mapped it"
+				    : "its file system does not answer");
 	else
 		failure_set(f, -EPIPE, "no answer from the broker", "",
-			    "it waits for a file system or for the kernel");
+			    "it waits for a file system, or the kernel for a process");
 	broker_hint(f);
 	return true;
 }

@@ -12,9 +12,9 @@ enum exit_status {
 };
 
 int cmd_record(int argc, char **argv);
-/* Rejects a limit on open files with which no recording is possible. */
+/* Rejects limits on open files and on the stack with which no recording is possible. */
 struct failure;
-int check_descriptors(struct failure *f);
+int check_limits(struct failure *f);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

@@ -36,6 +36,7 @@
 
 /* Fewer are not enough for any recording: programs, maps, ring buffers, outputs and the files of a small program. */
 #define LEAST_DESCRIPTORS  72
+#define LEAST_STACK	   (256 << 10)
 #define RECORDER_NICE	   (-15)
 #define KERNEL_EVENTS	   (4 << 20) /* buffer bytes with --stats-only, which has no marks in buffers */
 #define INCLUDED_BEFORE_NS 3600000000000ull
@@ -104,37 +105,53 @@ static bool records_stacks(const struct record_options *o)
 	return o->sample_hz || o->n_stacks || o->offcpu_ns;
 }
 
-int check_descriptors(struct failure *f)
+int check_limits(struct failure *f)
 {
-	struct rlimit files;
+	struct rlimit files, stack;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_max >= LEAST_DESCRIPTORS)
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_max < LEAST_DESCRIPTORS)
+		return failure_set(f, -EMFILE, "cannot start", "", NULL);
+	if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_max >= LEAST_STACK)
 		return 0;
-	return failure_set(f, -EMFILE, "cannot start", "", NULL);
+	failure_set(f, -ENOMEM, "cannot start", "", "the limit of the stack is too low");
+	failure_hint(f, "raise it: `ulimit -s %d`", LEAST_STACK >> 10);
+	return -ENOMEM;
+}
+
+/*
+ * The recorder keeps every mapped file of the targets open. At the hard limit of CPU time the kernel kills without a signal that
+ * could be handled: the recording ends a second before.
+ */
+static void record_set_limits(const struct command_limits *old)
+{
+	struct rlimit files = old->files, stack = old->stack, cpu = old->cpu;
+
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (stack.rlim_cur < LEAST_STACK)
+		stack.rlim_cur = LEAST_STACK;
+	setrlimit(RLIMIT_STACK, &stack);
+	if (cpu.rlim_max != RLIM_INFINITY && cpu.rlim_cur == cpu.rlim_max && cpu.rlim_max > 1)
+		cpu.rlim_cur = cpu.rlim_max - 1;
+	setrlimit(RLIMIT_CPU, &cpu);
 }
 
 static int record_prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
-	struct rlimit files;
 	uint64_t base = 0;
 
 	/*
 	 * A target that keeps all CPUs busy with marks would otherwise starve the recorder, which drains
 	 * the buffers. The recorder sleeps when there is nothing to do.
 	 */
-	r->nice = getpriority(PRIO_PROCESS, 0);
+	command_limits_read(&r->limits);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 	/* Shell scripts start background commands with SIGINT ignored. */
 	signal(SIGINT, SIG_DFL);
 	/* If the caller ignores it, the exit of the command would not be reported. */
 	signal(SIGCHLD, SIG_DFL);
 
-	/* The recorder keeps every mapped file of the targets open. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		r->nofile = files.rlim_cur;
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	record_set_limits(&r->limits);
 	uname(u);
 	clocks_snapshot(&r->info.clock);
 	r->info.start_ns = r->info.clock.monotonic;
@@ -355,8 +372,7 @@ static int record_start(struct recording *r, struct failure *f)
 	int error = annotations_find(&annotations, f);
 
 	if (!error && r->options->command)
-		error = command_fork(r->options->command, r->nice, r->nofile, &annotations,
-				     &r->command, f);
+		error = command_fork(r->options->command, &r->limits, &annotations, &r->command, f);
 	if (error)
 		return error;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -466,7 +482,7 @@ int record(const struct record_options *options, struct top *top)
 	r->job.socket = r->job.directory = -1;
 	r->signals_fd = -1;
 	r->show_status = options->verbosity >= 0 && !options->service && isatty(STDERR_FILENO);
-	error = check_descriptors(&f);
+	error = check_limits(&f);
 	error = error ?: record_prepare(r, &u, &f);
 	error = error ?: record_start(r, &f);
 	if (!error && r->handed_over)

@@ -54,6 +54,15 @@ static void print_disk_full_hint(const struct recording *r)
 			      "elsewhere with -o NAME\n");
 }
 
+static void print_limit(const struct recording *r)
+{
+	if (!r->cpu_used_up)
+		return;
+	fputs("proftrace: the CPU time that it may use is over: the recording ends here\n"
+	      "hint: raise the limit: `ulimit -t`\n",
+	      stderr);
+}
+
 static void print_broker_failure(const struct recording *r)
 {
 	struct failure f;
@@ -89,6 +98,7 @@ int record_finish(struct recording *r)
 	status_clear(r);
 	print_disk_full_hint(r);
 	print_broker_failure(r);
+	print_limit(r);
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
 		print_no_markers(r->options);
 	if (r->options->verbosity >= 0)
@@ -105,7 +115,7 @@ int record_finish(struct recording *r)
 		if (r->plugins[i].consumer->error)
 			return STATUS_FAILED;
 	}
-	if (r->output_failed || recording_lost_broker(r) || not_included)
+	if (r->output_failed || recording_lost_broker(r) || r->cpu_used_up || not_included)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||

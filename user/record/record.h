@@ -231,9 +231,9 @@ struct recording {
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	struct job job;
-	bool handed_over;   /* another recorder has the command */
-	int nice;	    /* that of the invoker, which the command gets */
-	int command_status; /* from waitpid(); -1: still running, or no command */
+	bool handed_over;	      /* another recorder has the command */
+	struct command_limits limits; /* those of the invoker, which the command gets */
+	int command_status;	      /* from waitpid(); -1: still running, or no command */
 	uint64_t started_ns, ended_ns;
 	uint64_t reset_ns; /* when the table was reset; 0: never */
 	struct clock_reading last_clock;
@@ -256,10 +256,10 @@ struct recording {
 	bool starts_later;     /* --start-at is still to come */
 	bool child_ended;      /* a child may have exited: call waitpid() */
 	bool broker_died;
+	bool cpu_used_up;   /* SIGXCPU */
 	bool output_failed; /* at least one output failed */
 	bool all_outputs_failed;
 	bool write_failed; /* an error occurred that has not been handled yet */
-	uint64_t nofile;   /* soft limit on descriptors, which the command gets */
 	bool show_status;
 };
 

@@ -94,6 +94,10 @@ static void recording_read_signals(struct recording *r)
 		} else if (info.ssi_signo == SIGWINCH) {
 			top_resized(r->top);
 		} else {
+			/* SIGXCPU comes again each second. */
+			if (info.ssi_signo == SIGXCPU && r->cpu_used_up)
+				continue;
+			r->cpu_used_up |= info.ssi_signo == SIGXCPU;
 			r->signals++;
 			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
 			r->end_requests += recording_is_interrupted(r);
@@ -259,6 +263,7 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGXCPU);
 	sigaddset(&signals, SIGUSR2);
 	if (r->top)
 		sigaddset(&signals, SIGWINCH);

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,11 +47,26 @@ static void command_restore_environment(void)
 		fclose(original);
 }
 
-static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofile,
+void command_limits_read(struct command_limits *ret_limits)
+{
+	ret_limits->nice = getpriority(PRIO_PROCESS, 0);
+	getrlimit(RLIMIT_NOFILE, &ret_limits->files);
+	getrlimit(RLIMIT_STACK, &ret_limits->stack);
+	getrlimit(RLIMIT_CPU, &ret_limits->cpu);
+}
+
+static void command_restore_limits(const struct command_limits *limits)
+{
+	setpriority(PRIO_PROCESS, 0, limits->nice);
+	setrlimit(RLIMIT_NOFILE, &limits->files);
+	setrlimit(RLIMIT_STACK, &limits->stack);
+	setrlimit(RLIMIT_CPU, &limits->cpu);
+}
+
+static _Noreturn void command_child(char *const argv[], const struct command_limits *limits,
 				    const struct annotations *annotations, int go, int failed)
 {
 	struct failure f = { 0 };
-	struct rlimit files;
 	sigset_t none;
 	char byte;
 	int error;
@@ -60,11 +74,7 @@ static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofil
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	setpriority(PRIO_PROCESS, 0, nice);
-	if (nofile && !getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = nofile;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	command_restore_limits(limits);
 	/* The privileges go before the process becomes dumpable, never after. */
 	if (invoker_become(&f))
 		_exit(127);
@@ -86,7 +96,7 @@ static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofil
 	_exit(127);
 }
 
-int command_fork(char *const argv[], int nice, uint64_t nofile,
+int command_fork(char *const argv[], const struct command_limits *limits,
 		 const struct annotations *annotations, struct command *ret_command,
 		 struct failure *f)
 {
@@ -107,7 +117,7 @@ int command_fork(char *const argv[], int nice, uint64_t nofile,
 	if (pid == 0) {
 		close(go[1]);
 		close(failed[0]);
-		command_child(argv, nice, nofile, annotations, go[0], failed[1]);
+		command_child(argv, limits, annotations, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

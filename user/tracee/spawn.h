@@ -3,7 +3,7 @@
 #ifndef PROFTRACE_TRACEE_SPAWN_H
 #define PROFTRACE_TRACEE_SPAWN_H
 
-#include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/failure.h"
@@ -15,12 +15,20 @@ struct command {
 	int failed; /* read end: carries errno when the program could not be executed */
 };
 
+/* What the recorder changes of its own, and the command gets as it was. */
+struct command_limits {
+	int nice;
+	struct rlimit files, stack, cpu;
+};
+
+void command_limits_read(struct command_limits *ret_limits);
+
 /*
- * Forks a child that becomes the invoking user, with that nice value and soft limit on descriptors and the environment
- * of these annotations, and waits. Call it before the recorder holds any descriptor of the broker or of BPF: the user
+ * Forks a child that becomes the invoking user, with these limits and the environment of these annotations, and
+ * waits. Call it before the recorder holds any descriptor of the broker or of BPF: the user
  * may take whatever the child holds.
  */
-int command_fork(char *const argv[], int nice, uint64_t nofile,
+int command_fork(char *const argv[], const struct command_limits *limits,
 		 const struct annotations *annotations, struct command *ret_command,
 		 struct failure *f);
 

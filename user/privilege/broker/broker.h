@@ -143,6 +143,8 @@ void broker_set_patience(struct broker *broker, unsigned (*wants_end)(void *cont
  * The broker exits when the kernel lets it continue; its probes stay attached until then.
  */
 bool broker_given_up(const struct broker *broker);
+/* Whether that was while the kernel attached or detached: then it may also wait for any process that has mapped the file. */
+bool broker_given_up_attaching(const struct broker *broker);
 /* Adds a hint about what to do then. */
 void broker_hint(struct failure *f);
 /* Readable (end of file) when the broker has died; -1 if it was given up. */

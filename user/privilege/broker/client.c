@@ -42,6 +42,7 @@ struct broker {
 	pid_t pid;
 	int process; /* a pidfd */
 	bool given_up;
+	bool attaching; /* what it was given up in: attaching, or detaching */
 	uint64_t attach_ns;
 	unsigned (*wants_end)(void *context);
 	void *context;
@@ -87,7 +88,7 @@ static int fail_no_reply(const struct broker *b, struct failure *f, int error)
 {
 	if (b->given_up) {
 		failure_set(f, -EPIPE, "no answer from the broker", "",
-			    "it waits for a file system or for the kernel");
+			    "it waits for a file system, or the kernel for a process");
 		broker_hint(f);
 		return -EPIPE;
 	}
@@ -247,11 +248,16 @@ bool broker_given_up(const struct broker *b)
 	return b->given_up;
 }
 
+bool broker_given_up_attaching(const struct broker *b)
+{
+	return b->given_up && b->attaching;
+}
+
 void broker_hint(struct failure *f)
 {
 	failure_hint(
 		f, "the broker exits and its probes are removed when the file system answers or is "
-		   "unmounted by force (umount -f)");
+		   "unmounted by force (umount -f), or when the process lets the kernel go on");
 }
 
 int broker_fd(const struct broker *b)
@@ -271,6 +277,8 @@ static int broker_request_data(struct broker *b, const struct request *request, 
 {
 	int error = b->given_up ? -EPIPE : 0;
 
+	if (!error)
+		b->attaching = request->kind == REQUEST_ATTACH || request->kind == REQUEST_DETACH;
 	if (!error)
 		error = message_send(b->socket, request, sizeof(*request), body, body_size, &fd,
 				     fd >= 0 ? 1 : 0);

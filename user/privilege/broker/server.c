@@ -476,8 +476,8 @@ static int keep_only(int *socket)
 /* Of the caller's limits, those by which the kernel would kill this process or refuse it something while it attaches. */
 static void lift_limits(void)
 {
-	static const int limits[] = { RLIMIT_CPU,  RLIMIT_RTTIME, RLIMIT_AS,
-				      RLIMIT_DATA, RLIMIT_NPROC,  RLIMIT_FSIZE };
+	static const int limits[] = { RLIMIT_CPU,   RLIMIT_RTTIME, RLIMIT_AS,	RLIMIT_DATA,
+				      RLIMIT_NPROC, RLIMIT_FSIZE,  RLIMIT_STACK };
 
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };

@@ -535,6 +535,8 @@ static int server_cannot_start(struct failure *f, int error)
 {
 	failure_set(f, error, "cannot start the broker", "", NULL);
 	failure_hint_processes(f, error);
+	if (error == -ENOMEM)
+		failure_hint_memory(f);
 	return error;
 }
 

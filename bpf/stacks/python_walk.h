@@ -11,6 +11,7 @@
 #include "bpf/state.h"
 
 #define PYTHON_THREADS_SEARCHED 512 /* and interpreters, in the lists of a process */
+#define PYTHON_THREADS_SHORT	32  /* where there is little time */
 #define PYTHON_THREADS_KNOWN	4096
 
 struct {
@@ -47,53 +48,70 @@ struct python_walk {
 	__u64 identity[2];
 	__u64 interpreter, candidate; /* of a search */
 	__u64 frame;
+	__u64 until; /* when a walk, of native frames as well, must end; 0: it takes what it needs */
+	__u32 few;   /* PYTHON_THREADS_SHORT are searched */
+	__u32 cut;   /* it ended before it knew all that it was to find */
 	__u32 at, n; /* as in struct unwind_walk; n counts frames */
 };
 
-static __always_inline __u64 python_read(__u64 address)
-{
-	__u64 word = 0;
+/* Tested at each of these steps. */
+#define WALK_STEPS 4
 
-	bpf_probe_read_user(&word, sizeof(word), (void *)address);
-	return word;
+static __always_inline bool walk_is_late(const struct python_walk *w)
+{
+	return w->until && bpf_ktime_get_ns() > w->until;
 }
 
-/* One step of the search below. Returns whether it has ended. */
+/* A read that fails costs as much as some twenty that do not: nothing goes on after it. */
+static __always_inline bool python_read(__u64 address, __u64 *ret)
+{
+	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
+}
+
+/* One step of the search below. Returns whether it has ended; below 0: because memory could not be read. */
 __noinline int python_search_step(struct python_walk *w)
 {
+	__u64 id;
+
 	if (!w)
 		return 1;
 	if (w->candidate) {
-		if (python_read(w->candidate + w->setup.thread_id) == w->thread.base) {
+		if (!python_read(w->candidate + w->setup.thread_id, &id))
+			return -1;
+		if (id == w->thread.base) {
 			w->thread.state = w->candidate;
 			return 1;
 		}
-		w->candidate = python_read(w->candidate + w->setup.next_thread);
-		return 0;
+		return python_read(w->candidate + w->setup.next_thread, &w->candidate) ? 0 : -1;
 	}
-	if (w->interpreter)
-		w->interpreter = python_read(w->interpreter + w->setup.next_interpreter);
+	if (w->interpreter &&
+	    !python_read(w->interpreter + w->setup.next_interpreter, &w->interpreter))
+		return -1;
 	if (!w->interpreter)
 		return 1;
-	w->candidate = python_read(w->interpreter + w->setup.threads);
-	return 0;
+	return python_read(w->interpreter + w->setup.threads, &w->candidate) ? 0 : -1;
 }
 
 /*
- * Searches the lists of interpreters and of their threads for the current thread. Returns how many it has looked at. The
- * verifier checks the step once, and not each time around the loop.
+ * Searches the lists of interpreters and of their threads for the current thread. Returns how many it has looked at; 0
+ * if it could not look at all. The verifier checks the step once, and not each time around the loop.
  */
 __noinline int python_search_thread(struct python_walk *w)
 {
-	int i;
+	int i, ended;
 
-	if (!w)
+	if (!w || !python_read(w->setup.runtime + w->setup.interpreters, &w->interpreter) ||
+	    !w->interpreter || !python_read(w->interpreter + w->setup.threads, &w->candidate))
 		return 0;
-	w->interpreter = python_read(w->setup.runtime + w->setup.interpreters);
-	w->candidate = w->interpreter ? python_read(w->interpreter + w->setup.threads) : 0;
 	for (i = 0; i < PYTHON_THREADS_SEARCHED; i++) {
-		if (python_search_step(w))
-			break;
+		if ((i % WALK_STEPS == 0 && walk_is_late(w)) ||
+		    (i == PYTHON_THREADS_SHORT && w->few)) {
+			w->cut = 1;
+			return 0;
+		}
+		ended = python_search_step(w);
+		if (ended)
+			return ended < 0 ? 0 : i;
 	}
 	return i;
 }
@@ -102,13 +120,14 @@ __noinline int python_search_thread(struct python_walk *w)
 __noinline int python_find_thread(struct python_walk *w, __u32 tid)
 {
 	struct python_thread *known, thread;
+	__u64 id;
 
 	if (!w)
 		return 0;
 	known = bpf_map_lookup_elem(&python_threads, &tid);
 	if (known && known->base == w->thread.base && known->tgid == w->thread.tgid) {
-		if (known->state &&
-		    python_read(known->state + w->setup.thread_id) == w->thread.base) {
+		if (known->state && python_read(known->state + w->setup.thread_id, &id) &&
+		    id == w->thread.base) {
 			w->thread.state = known->state;
 			return 1;
 		}
@@ -189,13 +208,18 @@ static __always_inline __u32 walk_python(struct record_stack *r, struct python_w
 	w->thread.tgid = task->tgid;
 	w->at = at;
 	w->n = 0;
-	if (!python_find_thread(w, task->pid))
+	w->cut = 0;
+	if (!python_find_thread(w, task->pid) ||
+	    !python_read(w->thread.state + w->setup.frame, &w->frame) ||
+	    (w->setup.frame_in != PYTHON_NOWHERE &&
+	     !python_read(w->frame + w->setup.frame_in, &w->frame)))
 		return 0;
-	w->frame = python_read(w->thread.state + w->setup.frame);
-	if (w->setup.frame_in != PYTHON_NOWHERE)
-		w->frame = python_read(w->frame + w->setup.frame_in);
 	/* Frames that only mark an entry are not counted, and there is at most one for each other one. */
 	for (int i = 0; i <= 2 * PYTHON_FRAMES; i++) {
+		if (i % WALK_STEPS == 0 && walk_is_late(w)) {
+			w->cut = 1;
+			break;
+		}
 		if (python_step(r, w))
 			break;
 	}

@@ -99,6 +99,40 @@ struct {
 } blocked_threads SEC(".maps");
 
 /*
+ * The CPU is everybody's while the kernel switches, and what is walked is the program's and the recorder's. A walk that
+ * takes longer than a quick one is seldom: after it, all on this CPU are short for a multiple of the time that it took.
+ */
+#define WALK_QUICK_NS 5000
+#define WALK_SHORT_NS 30000 /* 127 frames take some 25 microseconds */
+#define WALK_LONG_NS  100000
+#define WALK_PAUSE    16
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} walks_short_until SEC(".maps");
+
+static __always_inline __u64 walk_blocked(void *ctx, struct task_struct *task,
+					  struct stack_work *work, __u32 n)
+{
+	__u32 zero = 0;
+	__u64 *short_until = bpf_map_lookup_elem(&walks_short_until, &zero), now, took, ret;
+
+	if (!short_until)
+		return 0;
+	now = bpf_ktime_get_ns();
+	work->python.few = now < *short_until;
+	work->python.until = now + (work->python.few ? WALK_SHORT_NS : WALK_LONG_NS);
+	ret = walk_program(ctx, work, (struct pt_regs *)bpf_task_pt_regs(task), task->tgid, n);
+	took = bpf_ktime_get_ns() - now;
+	if (took > WALK_QUICK_NS)
+		*short_until = now + (took < WALK_LONG_NS ? took : WALK_LONG_NS) * (WALK_PAUSE + 1);
+	return ret;
+}
+
+/*
  * Saves the stack of a thread that blocks. It is always saved, since nobody knows yet for how long
  * the thread will be blocked, and later another program has the CPU.
  */
@@ -117,8 +151,7 @@ static __always_inline void save_blocked_stack(void *ctx, struct task_struct *ta
 	if (kernel_stacks)
 		n = count_addresses(bpf_get_stack(ctx, r->addresses, STACK_BYTES, 0));
 	r->ops.a = n;
-	r->ops.b = walk_program(ctx, &b->work, (struct pt_regs *)bpf_task_pt_regs(task), task->tgid,
-				n);
+	r->ops.b = walk_blocked(ctx, task, &b->work, n);
 	b->since = now;
 	b->seen = task->nvcsw;
 }

@@ -326,6 +326,10 @@ __noinline int unwind_stack(struct stack_work *s, __u32 tgid)
 	    !ranges_are_current(&s->walk))
 		return 0;
 	for (int i = 0; i <= STACK_FRAMES; i++) {
+		if (i % WALK_STEPS == 0 && walk_is_late(&s->python)) {
+			end_walk(&s->walk, STACK_TOO_DEEP);
+			break;
+		}
 		if (unwind_frame(s))
 			break;
 	}
@@ -406,11 +410,16 @@ static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *u
 
 static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
 {
+	__u32 n = 0;
+
 #if defined(__TARGET_ARCH_x86)
-	if (s->walk.python)
-		return walk_python(&s->record, &s->python, s->walk.python, at);
+	if (!s->walk.python)
+		return 0;
+	n = walk_python(&s->record, &s->python, s->walk.python, at);
+	if (s->python.cut && STACK_END(s->record.head.types) == STACK_WHOLE)
+		s->record.head.types |= STACK_TOO_DEEP;
 #endif
-	return 0;
+	return n;
 }
 
 /*

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # A user with a capable proftrace takes away what makes detaching uninterruptible: the keeper is killed, may fork no process or
-# may have no descriptors. Then all of proftrace is killed while it detaches. No breakpoint stays in the program.
+# may have no descriptors. Then all of proftrace is killed while it detaches. No breakpoint stays in the program. Nor does a
+# process stay that the keeper has forked at the start, when there were privileges, and that the user has stopped.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users
@@ -74,5 +75,26 @@ ends $recorder
 equal "the keeper is killed: the recording ends" $? 1
 check "and says so" grep -q '^proftrace: .*broker' "$tmp/err"
 becomes_clean
+kill $target
+
+way="stopped at the start"
+start
+nice -n -20 setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all sh -c 'while :; do
+	keepers=$(pgrep -d, -u "$0" -x proftrace-close) && pkill -STOP -P "$keepers" -x proftrace-close
+done' "$owner_uid" 9>&- &
+stopper=$!
+record
+kill $stopper
+equal "$way: the keeper has forked no process" "$(pgrep -P $keeper)" ""
+kill -INT $recorder
+ends $recorder
+equal "$way: the recording ends" $? 0
+becomes_clean
+for _ in $(seq 1 100); do
+	pgrep -u "$owner_uid" proftrace >"$tmp/left" || break
+	sleep 0.05
+done
+never_else "$way: no process of proftrace is left" "$(cat "$tmp/left")" ""
+pkill -KILL -u "$owner_uid" -x proftrace-close
 kill $target
 finish

@@ -297,7 +297,7 @@ static unsigned attach_secret(pid_t target)
 	return link;
 }
 
-/* The links that are to be detached are in the socket of a process that does not run when the broker is killed. */
+/* The links are to be detached by a process that does not run when the broker is killed. */
 void stop_keeper(pid_t target, int target_end)
 {
 	const struct request r = { .kind = REQUEST_DETACH, .n_sites = 1 };

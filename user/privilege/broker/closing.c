@@ -13,6 +13,9 @@
  * somebody killed it or the keeper, or because it cannot be forked or may not have so many descriptors, the broker closes
  * nothing any more: the recording ends, and the broker kills itself with all descriptors open.
  *
+ * The user may also stop any of these processes. One that is stopped before it has said that it ends with the keeper is sent no
+ * descriptors, as nothing would end it. And it has the socket, so that the keeper has ended is learned from its pidfd.
+ *
  * It also is a matter of time. From Linux 6.12 on, when the kernel removes the program of a link, it waits until no
  * thread runs the program any more: for a grace period of RCU, 30 to 80 ms (on 6.18). Before 6.6, closing a perf event
  * waits for one as well. Processes that end at the same time share a grace period: closing 200 links takes 10 s one
@@ -41,7 +44,6 @@
 
 #include "base/descriptors.h"
 #include "base/packet.h"
-#include "privilege/broker/first_uprobe.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/loader/loader.h"
 #include "privilege/privileges.h"
@@ -51,6 +53,7 @@
 
 enum {
 	KEEPER_SOCKET = 3,
+	KEEPER_FORK = 'f',
 	KEEPER_CLOSE = 'c', /* has the descriptors */
 	KEEPER_GO = 'g',    /* the broker has closed its own */
 	KEEPER_END = 'e',
@@ -59,6 +62,7 @@ enum {
 struct closers {
 	pthread_mutex_t lock;
 	int socket; /* to the keeper and to the process that it has forked last */
+	int keeper; /* pidfd */
 	bool lost;  /* nothing is closed any more */
 };
 
@@ -72,7 +76,9 @@ static bool closing_receives(void)
 	size_t size;
 	char what;
 
-	if (message_receive(KEEPER_SOCKET, &what, sizeof(what), &size, fds, &n) ||
+	if (packet_receive(KEEPER_SOCKET, &what, sizeof(what), NULL) < 0 || what != KEEPER_FORK ||
+	    packet_send(KEEPER_SOCKET, "", 1, -1) ||
+	    message_receive(KEEPER_SOCKET, &what, sizeof(what), &size, fds, &n) ||
 	    what != KEEPER_CLOSE || packet_send(KEEPER_SOCKET, "", 1, -1) ||
 	    packet_receive(KEEPER_SOCKET, &what, sizeof(what), NULL) < 0)
 		return false;
@@ -138,11 +144,6 @@ _Noreturn static void become_keeper(int socket)
 		_exit(1);
 	/* The broker, which is a real-time process, waits for it and for the processes that detach. */
 	privileges_use_priority(true);
-	/* Here, because the broker waits for none of its children, and the keeper for all. */
-	if (!fork()) {
-		close(KEEPER_SOCKET);
-		first_uprobe_attach();
-	}
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);
@@ -169,10 +170,16 @@ struct closers *closers_new(void)
 	error = pid < 0 ? -errno : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];
+	/* Nobody waits for it, so its number stays its own. */
+	c->keeper = error ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	if (!error && c->keeper < 0)
+		error = -errno;
 	if (!error && packet_receive(c->socket, &error, sizeof(error), NULL) != sizeof(error))
 		error = -EPIPE;
 	if (!error)
 		return c;
+	if (c->keeper >= 0)
+		close(c->keeper);
 	close(c->socket);
 	free(c);
 	errno = -error;
@@ -181,17 +188,32 @@ struct closers *closers_new(void)
 
 int closers_fd(const struct closers *c)
 {
-	return c->socket;
+	return c->keeper;
+}
+
+/* Not longer than the keeper lives. Returns whether there is something to be received. */
+static bool closers_wait(const struct closers *c)
+{
+	struct pollfd p[] = { { c->socket, POLLIN, 0 }, { c->keeper, POLLIN, 0 } };
+
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	return p[0].revents;
+}
+
+static int closers_receive(const struct closers *c, int *ret_fd)
+{
+	char byte;
+
+	return closers_wait(c) ? packet_receive(c->socket, &byte, sizeof(byte), ret_fd) : -EPIPE;
 }
 
 void closers_end(struct closers *c)
 {
-	char byte;
-
 	while (c->lost)
 		raise(SIGKILL);
-	if (!packet_send(c->socket, &(char){ KEEPER_END }, 1, -1))
-		packet_receive(c->socket, &byte, sizeof(byte), NULL);
+	packet_send(c->socket, &(char){ KEEPER_END }, 1, -1);
+	closers_wait(c);
 }
 
 static void descriptors_close(const int *fds, unsigned n)
@@ -203,16 +225,18 @@ static void descriptors_close(const int *fds, unsigned n)
 /* Returns when a process has all descriptors of the packet. */
 static int closers_hand_over(const struct closers *c, const int *fds, unsigned n)
 {
-	struct pollfd p = { .fd = c->socket };
-	char byte;
-	int error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, fds, n);
+	struct pollfd p[] = { { .fd = c->socket }, { .fd = c->keeper, .events = POLLIN } };
+	int error = packet_send(c->socket, &(char){ KEEPER_FORK }, 1, -1);
 
-	if (!error)
-		error = packet_receive(c->socket, &byte, sizeof(byte), NULL);
+	error = error ?: closers_receive(c, NULL);
+	if (error < 0)
+		return error;
+	error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, fds, n);
+	error = error ?: closers_receive(c, NULL);
 	if (error < 0)
 		return error;
 	/* This process may have been stopped, and the other killed: then the keeper has ended. */
-	return poll(&p, 1, 0) ? -EPIPE : 0;
+	return poll(p, 2, 0) ? -EPIPE : 0;
 }
 
 /*
@@ -223,7 +247,6 @@ static int closers_hand_over(const struct closers *c, const int *fds, unsigned n
 static int closers_close(struct closers *c, const int *fds, unsigned n)
 {
 	int packet[MESSAGE_MAX_FDS], process = -1;
-	char byte;
 
 	for (int i = 0; i < WATCHERS; i++)
 		packet[i] = packet[WATCHERS + n + i] = WATCHERS_FIRST + i;
@@ -237,7 +260,7 @@ static int closers_close(struct closers *c, const int *fds, unsigned n)
 	if (!c->lost) {
 		descriptors_close(fds, n);
 		if (!packet_send(c->socket, &(char){ KEEPER_GO }, 1, -1))
-			packet_receive(c->socket, &byte, sizeof(byte), &process);
+			closers_receive(c, &process);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return process;

@@ -8,7 +8,7 @@
 /* Before there are links, threads and a filter of system calls. Returns NULL on failure. */
 /* NULL: see errno. */
 struct closers *closers_new(void);
-/* Has POLLHUP when the keeper has ended: then nothing can be closed any more but by closers_end(). */
+/* A pidfd of the keeper. When that has ended, nothing can be closed any more but by closers_end(). */
 int closers_fd(const struct closers *closers);
 /*
  * When all is closed, as far as it could be. Returns when the keeper has ended; or, if something could not be closed, ends

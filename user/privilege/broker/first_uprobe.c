@@ -3,35 +3,80 @@
  * Attaches a uprobe where nobody passes, before those of a recording.
  *
  * The first uprobe for a while waits until forks take their lock in another way, for a grace period of RCU: 5 to 16 ms. For
- * the next 30 ms others do not wait. So while the broker loads its programs, a process attaches one, and again until the
+ * the next 30 ms others do not wait. So while the broker loads its programs, a thread attaches one, and again until the
  * broker is ready. Without it all is as well, only later.
+ *
+ * It is not a process: the user could stop that with its privileges, and nothing would end it. The thread has descriptors of its
+ * own, and none of the broker's: the kernel closes them, which takes long, behind the thread's last instruction.
  */
 #include "privilege/broker/first_uprobe.h"
 
-#include <poll.h>
+#include <errno.h>
+#include <linux/close_range.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "privilege/broker/uprobe_multi.h"
 #include "privilege/loader/empty_program.h"
+#include "privilege/privileges.h"
 
 #define FIRST_UPROBES	 6
 #define FIRST_UPROBES_MS 8 /* between two */
 
-_Noreturn void first_uprobe_attach(void)
+/* Whether to end. If somebody sets the clock, it waits longer, but not for its end. */
+static bool first_uprobe_waits(struct first_uprobe *first)
 {
-	int program = empty_program_load(TRACE_UPROBE_MULTI, 0);
-	int file = memfd_create("uprobe", MFD_CLOEXEC);
-	char path[32];
+	struct timespec until;
+	int error;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += FIRST_UPROBES_MS * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	do {
+		error = sem_timedwait(&first->end, &until) ? errno : 0;
+	} while (error == EINTR);
+	return error != ETIMEDOUT;
+}
+
+static void *first_uprobe_attach(void *context)
+{
+	struct first_uprobe *first = context;
+	int program, file;
+	char path[40];
 	uint64_t i;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE))
+		return NULL;
+	/* The broker waits for it. */
+	privileges_use_priority(true);
+	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
+	file = memfd_create("uprobe", MFD_CLOEXEC);
+	/* /proc/self has the descriptors of the first thread. */
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", file);
 	for (i = 0; i < FIRST_UPROBES && program >= 0 && file >= 0; i++) {
-		if (i)
-			poll(NULL, 0, FIRST_UPROBES_MS);
+		if (i && first_uprobe_waits(first))
+			break;
 		if (uprobe_multi_link(UPROBE_ENTRY, program, path, &i, NULL, NULL, 1, 0) < 0)
 			break;
 	}
-	_exit(0);
+	return NULL;
+}
+
+void first_uprobe_begin(struct first_uprobe *first)
+{
+	sem_init(&first->end, 0, 0);
+	first->runs = !pthread_create(&first->thread, NULL, first_uprobe_attach, first);
+}
+
+void first_uprobe_end(struct first_uprobe *first)
+{
+	sem_post(&first->end);
+	if (first->runs)
+		pthread_join(first->thread, NULL);
 }

@@ -23,6 +23,7 @@
 #include "base/descriptors.h"
 #include "privilege/broker/closing.h"
 #include "privilege/broker/container_watch.h"
+#include "privilege/broker/first_uprobe.h"
 #include "privilege/broker/follow.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
@@ -48,6 +49,7 @@ struct server {
 	struct requested requested;
 	struct loaded_programs programs;
 	struct links *links;
+	struct first_uprobe first_uprobe;
 	struct follow *follow; /* with broker_links_each() */
 	struct container_watch *watch;
 	uint64_t bases_ns; /* when counters were sent last */
@@ -521,7 +523,7 @@ static void *server_watch(void *context)
 	struct server *s = context;
 	struct pollfd polled[] = { { .fd = s->socket },
 				   { .fd = s->recorder, .events = POLLIN },
-				   { .fd = closers_fd(s->links->closers) } };
+				   { .fd = closers_fd(s->links->closers), .events = POLLIN } };
 
 	while (poll(polled, 3, -1) < 0 && errno == EINTR)
 		;
@@ -557,6 +559,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	s->links = links_new(closers);
 	if (!s->links)
 		return server_cannot_start(f, -ENOMEM);
+	first_uprobe_begin(&s->first_uprobe);
 	/* A recorder that reads no answers must not keep the broker from ending. */
 	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
 		   sizeof(struct timeval));
@@ -576,6 +579,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	error = s->recorder < 0 ? -errno : 0;
 	if (!error && each)
 		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
+	/* The thread would keep what is given up. */
+	first_uprobe_end(&s->first_uprobe);
 	/* Threads are held until their requests are served (capture/hurry.c). */
 	privileges_use_priority(true);
 	error = error ?: give_up_the_rest(s->programs.uprobe_multi, f);

@@ -255,9 +255,16 @@ enum {
 	 * The number of batches of one thread, usually one for each executable or library
 	 * (bpf/batch/batch_list.h):
 	 */
-	BATCHES = 16,		   /* in the thread's state; a power of two */
-	BATCHES_MOST = 8192,	   /* in total */
-	BATCHES_MOST_SHORT = 64,   /* in total, on a kernel without bpf_loop() */
+	BATCHES = 16,		 /* in the thread's state; a power of two */
+	BATCHES_MOST = 8192,	 /* in total */
+	BATCHES_MOST_SHORT = 64, /* in total, on a kernel without bpf_loop() */
+	BATCHES_ADOPTED = 1024,	 /* of those that the recorder has found, at once */
+	/*
+	 * What the end of a thread reads of those beyond its state: bytes, and as much again for each batch as looking at
+	 * it takes. 200 full batches are 7 million.
+	 */
+	BATCHES_END_COST = 8 << 20,
+	BATCH_END_COST = 2048,
 	BATCHES_MORE = 65536,	   /* of all threads together, beyond those in their states */
 	BATCHES_INHERITED = 65536, /* forked children: bpf/batch/batch_list.h */
 	BATCHES_UNLOADED = 16384,  /* remembered, of all processes: bpf/batch/batch_list.h */

@@ -176,7 +176,9 @@ struct batch_walk {
 	struct thread_state *st;
 	__u64 pid_tgid;
 	__u64 found;
+	__u64 cost; /* of those sent */
 	__u32 site;
+	__u32 n; /* adopted */
 };
 
 /*
@@ -271,14 +273,16 @@ static __noinline long batch_adopt_found(__u32 i, struct batch_walk *w)
 	bool last;
 	__u64 address = batch_pop_found(w, i, &last);
 
-	if (address)
+	if (address) {
 		batch_register(w->st, w->pid_tgid, address, w->site, BATCH_FULL);
+		last = ++w->n == BATCHES_ADOPTED;
+	}
 	return last;
 }
 
 /*
  * Adds to the thread's state the batches that the recorder has found, and those inherited by a
- * fork. A global function, so that the verifier checks it only once.
+ * fork; of very many, the next call adds more. A global function, so that the verifier checks it only once.
  */
 __noinline int batches_adopt(struct thread_state *st, __u64 pid_tgid)
 {
@@ -324,8 +328,8 @@ static __noinline long batch_drop_mapped(__u32 i, struct batch_walk *w)
 }
 
 /*
- * Forgets all batches of a thread whose memory has been replaced by exec without being read, which
- * is so on Linux before 6.10.
+ * Forgets all batches of a thread that ends, or whose memory has been replaced by exec without being read, which is so on
+ * Linux before 6.10. Those that were not read are counted.
  */
 __noinline int batches_drop_all(struct thread_state *st, __u64 pid_tgid)
 {

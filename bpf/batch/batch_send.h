@@ -427,17 +427,20 @@ __noinline int batch_send_strings(struct thread_state *st, __u64 pid_tgid, __u32
 
 static __noinline long batch_send_mapped(__u32 i, struct batch_walk *w)
 {
-	__u64 address = batch_pop_mapped(w);
+	__u64 address = w->cost < BATCHES_END_COST ? batch_pop_mapped(w) : 0;
 
 	if (!address)
 		return 1;
+	w->st->batch.used = 0;
 	batch_send(w->st, w->pid_tgid, address, w->site, BATCH_EXIT);
+	w->cost += BATCH_END_COST + BATCH_USED(&w->st->batch);
 	return 0;
 }
 
 /*
- * Sends all batches of the current thread that have events not handed over yet. A global function,
- * so that the verifier checks it only once.
+ * Sends all batches of the current thread that have events not handed over yet, for about 2 ms at most: the CPU does
+ * nothing else meanwhile, and a program or a recorder may claim that there are thousands. A global function, so that the
+ * verifier checks it only once.
  */
 __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
 {
@@ -456,9 +459,8 @@ __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
 		if (i < st->n_batches)
 			batch_send(st, pid_tgid, st->batches[i], st->batch_sites[i], BATCH_EXIT);
 	}
-	account_add_n(ACCOUNT_BATCH_UNREADABLE, st->n_more + st->n_forgotten);
-	batches_clear(st, pid_tgid);
-	return 0;
+	st->n_batches = 0;
+	return batches_drop_all(st, pid_tgid);
 }
 
 /* Tells the recorder of a batch that a thread has not announced by itself: the one in st->batch, without its events. */

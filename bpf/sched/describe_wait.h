@@ -64,16 +64,25 @@ static __always_inline void describe_socket(struct record_wait *r, struct file *
 	r->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
 }
 
+static __always_inline void forget_file(struct record_wait *r)
+{
+	r->flags &= ~WAIT_HAS_FILE;
+	r->mode = r->family = r->port = r->local_port = 0;
+	r->protocol = 0;
+	r->inode = r->device = 0;
+	__builtin_memset(r->file, 0, sizeof(r->file));
+}
+
 /*
- * The file may be closed by another thread meanwhile. Then its members are those of another file of
- * the process or cannot be read: nothing here trusts them.
+ * The file may be closed by another thread meanwhile, and its memory may then be a file of anybody (it is not given back
+ * to the kernel while a program runs, but used again). What was read counts only if the descriptor still has that file.
  */
 static __always_inline void describe_file(struct record_wait *r, struct task_struct *task, __u32 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	const unsigned char *name;
 	struct file **files;
-	struct file *file = NULL;
+	struct file *file = NULL, *after = NULL;
 	struct inode *inode;
 
 	if (!table || fd >= BPF_CORE_READ(table, max_fds))
@@ -89,10 +98,13 @@ static __always_inline void describe_file(struct record_wait *r, struct task_str
 	r->flags |= WAIT_HAS_FILE;
 	if ((r->mode & FILE_TYPE) == FILE_SOCKET) {
 		describe_socket(r, file);
-		return;
+	} else {
+		name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
+		bpf_probe_read_kernel_str(r->file, sizeof(r->file), name);
 	}
-	name = BPF_CORE_READ(file, f_path.dentry, d_name.name);
-	bpf_probe_read_kernel_str(r->file, sizeof(r->file), name);
+	bpf_probe_read_kernel(&after, sizeof(after), files + fd);
+	if (after != file)
+		forget_file(r);
 }
 
 /* `r` is zeroed. */

@@ -146,23 +146,18 @@ static __always_inline __u64 sched_wakeup_flag(void)
 	return n & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due();
 }
 
-/* A lost one is no gap: the time that the thread is blocked has an unknown reason. */
-static __always_inline void send_wait(struct task_struct *task, const struct task_identity *w,
-				      __u64 ts, __u32 state)
+/*
+ * A lost one is no gap: the time that the thread is blocked has an unknown reason. The record is put together here and not
+ * in the buffer, where the recorder could read what describe_file() forgets. A function of its own for its stack.
+ */
+static __noinline void send_wait(struct task_struct *task, const struct task_identity *w, __u64 ts,
+				 __u32 state)
 {
-	struct record_wait *r = record_reserve(sizeof(*r));
+	struct record_wait r = { .ts = ts, .tgid = w->tgid, .tid = w->tid, .kind = RECORD_WAIT };
 
-	if (!r) {
+	describe_wait(&r, task, state);
+	if (record_output(&r, sizeof(r), BPF_RB_NO_WAKEUP))
 		account_add(ACCOUNT_WAITS_LOST);
-		return;
-	}
-	__builtin_memset(r, 0, sizeof(*r));
-	r->ts = ts;
-	r->tgid = w->tgid;
-	r->tid = w->tid;
-	r->kind = RECORD_WAIT;
-	describe_wait(r, task, state);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }
 
 SEC("?watch/sched_switch")

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +25,9 @@
 #define LIMITS		3
 #define FORKS		3
 #define LONGEST_FORK_US 30000
+#define EXITS		3
+#define TAKES		10000
+#define LONGEST_EXIT_US 15000
 
 /* --- memory that is read when a process exits ------------------------------------------------------- */
 
@@ -389,12 +394,90 @@ static pid_t vfork_child(void)
 	return pid;
 }
 
+/* Buffers that overlap, each as large as one may be. */
+static char *const crowd = (void *)0x20000000;
+#define CROWD_STRIDE sizeof(struct batch_head)
+
+static void make_crowd(void)
+{
+	const struct batch_head full = { .version = BATCH_VERSION,
+					 .used = BATCH_MAX,
+					 .size = BATCH_MAX,
+					 .complete = 1 << 16 | 100,
+					 .turn = BATCH_FIRST_TURN };
+
+	if (mmap(crowd, BATCHES_FOUND_ON * CROWD_STRIDE + BATCH_MAX, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0) != crowd)
+		_exit(1);
+	for (unsigned i = 0; i < BATCHES_FOUND_ON; i++)
+		memcpy(crowd + i * CROWD_STRIDE, &full, sizeof(full));
+}
+
+static void *end_at_go(void *ret_tid)
+{
+	const pid_t tid = gettid();
+	char byte;
+
+	*(pid_t *)ret_tid = tid;
+	if (write(numbers[1], &tid, sizeof(tid)) != sizeof(tid) || read(goes[0], &byte, 1) != 1)
+		_exit(1);
+	return NULL;
+}
+
+/* pthread_join() returns before the kernel has ended the thread. */
+static void say_cost_of_exit(void)
+{
+	const uint64_t since = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	pthread_t thread;
+	pid_t tid;
+	int us;
+
+	if (pthread_create(&thread, NULL, end_at_go, &tid) || pthread_join(thread, NULL))
+		_exit(1);
+	while (!tgkill(getpid(), tid, 0))
+		usleep(1000);
+	us = (int)((clock_ns(CLOCK_PROCESS_CPUTIME_ID) - since) / 1000);
+	if (write(numbers[1], &us, sizeof(us)) != sizeof(us))
+		_exit(1);
+}
+
 void fork_with_tables(void)
 {
 	memset(owners, 1, sizeof(owners));
 	say_cost(fork_child);
 	say_cost(vfork_child);
+	make_crowd();
+	for (int i = 0; i < EXITS; i++)
+		say_cost_of_exit();
 	pause();
+}
+
+/* Returns how long the CPU was busy with the exit of a thread that has all these buffers, which are taken at once. */
+static int find_exit_cost(pid_t target)
+{
+	const pid_t tid = read_number();
+	const uint64_t pid_tgid = (uint64_t)target << 32 | (uint32_t)tid;
+	const uint32_t place = BATCH_FOUND_PLACE((uint32_t)tid);
+	const int ring = h.loaded.buffers[0];
+	const long page = sysconf(_SC_PAGESIZE);
+	struct pollfd number = { .fd = numbers[0], .events = POLLIN };
+	volatile unsigned long *consumed, *produced;
+
+	consumed = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
+	produced = mmap(NULL, page, PROT_READ, MAP_SHARED, ring, page);
+	if (consumed == MAP_FAILED || produced == MAP_FAILED)
+		exit(1);
+	for (unsigned i = 0; i < BATCHES_FOUND_ON; i++)
+		h.shared->batches_found[(place + i) % BATCHES_FOUND] =
+			(struct batch_found){ pid_tgid, (uintptr_t)crowd + i * CROWD_STRIDE, 0 };
+	if (write(goes[1], "", 1) != 1)
+		exit(1);
+	while (!poll(&number, 1, 0))
+		for (int i = 0; i < TAKES; i++)
+			*consumed = *produced;
+	munmap((void *)consumed, page);
+	munmap((void *)produced, page);
+	return read_number();
 }
 
 void fill_tables(pid_t target, int target_end)
@@ -413,6 +496,14 @@ void fill_tables(pid_t target, int target_end)
 	printf("fork %d us, vfork %d us\n", fork_us, vfork_us);
 	if (fork_us > LONGEST_FORK_US || vfork_us > LONGEST_FORK_US)
 		printf("got a CPU for %d us in a fork, %d us in a vfork\n", fork_us, vfork_us);
+	for (int i = 0; i < EXITS; i++) {
+		const int exit_us = find_exit_cost(target);
+
+		printf("exit %d us\n", exit_us);
+		if (exit_us > LONGEST_EXIT_US)
+			printf("got a CPU for %d us in an exit\n", exit_us);
+	}
+	memset(h.shared->batches_found, 0, sizeof(h.shared->batches_found));
 }
 
 /* --- after the broker's end ------------------------------------------------------------------------- */

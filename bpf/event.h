@@ -260,8 +260,8 @@ enum {
 	BATCHES_MOST_SHORT = 64, /* in total, on a kernel without bpf_loop() */
 	BATCHES_ADOPTED = 1024,	 /* of those that the recorder has found, at once */
 	/*
-	 * What the end of a thread reads of those beyond its state: bytes, and as much again for each batch as looking at
-	 * it takes. 200 full batches are 7 million.
+	 * What the end of a thread reads of those beyond its state: bytes, plus BATCH_END_COST for each batch. 200 full
+	 * batches are 7 million.
 	 */
 	BATCHES_END_COST = 8 << 20,
 	BATCH_END_COST = 2048,

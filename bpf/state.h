@@ -15,7 +15,7 @@
 #define MAPPED_EXECUTABLE 4 /* the kernel's VM_EXEC */
 
 /*
- * All ones, or none for 0. There are no branches, since the verifier would follow each of them through all that comes
+ * All ones if value is not 0, else 0. There are no branches, since the verifier would follow each of them through all that comes
  * after; if it could see what the negation is for, clang would make one of it.
  */
 static __always_inline __u64 mask_of(__u64 value)

@@ -7,8 +7,9 @@
  * whose number differs by a multiple of the array's size, the state is in the task's storage
  * instead, which is as good but slower.
  *
- * A slot belongs to a thread from its first mark to its exit. Only programs that the thread itself
- * runs change it, and those at a context switch, when the thread is not running.
+ * A slot belongs to a thread from its first mark to its exit. It is changed by programs that the thread
+ * itself runs, by those at a context switch, when the thread is not running, and by those that a child
+ * with the same memory (vfork) runs: thread_state_of_other().
  */
 #ifndef PROFTRACE_BPF_THREADS_H
 #define PROFTRACE_BPF_THREADS_H

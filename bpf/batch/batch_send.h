@@ -438,7 +438,7 @@ static __noinline long batch_send_mapped(__u32 i, struct batch_walk *w)
 }
 
 /*
- * Sends all batches of the current thread that have events not handed over yet, for about 2 ms at most: the CPU does
+ * Sends all batches of the current thread that have events not handed over yet, for 2 to 3 ms at most: the CPU does
  * nothing else meanwhile, and a program or a recorder may claim that there are thousands. A global function, so that the
  * verifier checks it only once.
  */

@@ -185,17 +185,17 @@ static __noinline int read_linker_state(struct pt_regs *ctx)
 
 /*
  * What a call means. Where threads cannot be held, the recorder compares the number of mapped files at each mapping, so
- * it needs to know of what was unmapped.
+ * it must also be told about unmapping.
  */
-enum {
+enum libraries_change {
 	LIBRARIES_UNCHANGED,
 	LIBRARIES_MAPPED,
 	LIBRARIES_UNMAPPED,
 };
 
 /* After a change that this r_debug has shown, so that its list is the one that was changed. */
-static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker_call *last,
-					      int maps)
+static __noinline enum libraries_change must_wait_for_libraries(struct pt_regs *ctx,
+								struct linker_call *last, int maps)
 {
 	__u32 seen = maps ? last->libraries : LINK_MAPS_AT_MOST;
 	int is_new = has_new_libraries(find_r_debug(ctx), &seen);
@@ -203,11 +203,11 @@ static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker
 	last->libraries = seen;
 	if (!can_hold && !maps)
 		return LIBRARIES_UNMAPPED;
-	return maps && is_new;
+	return maps && is_new ? LIBRARIES_MAPPED : LIBRARIES_UNCHANGED;
 }
 
-/* Whether there may be new libraries whose constructors run next. */
-static __noinline int has_mapped(struct pt_regs *ctx)
+/* LIBRARIES_MAPPED: there may be new libraries, whose constructors run next. */
+static __noinline enum libraries_change has_mapped(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct linker_call now = { (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), mm),
@@ -221,15 +221,17 @@ static __noinline int has_mapped(struct pt_regs *ctx)
 		 * Another call follows if it maps something. If the state is that of a copy, it never changes. Of a
 		 * process that has been waited for, the recorder finds out where it is, so it must not end before.
 		 */
-		return now.state != LINKER_MAPS || target_filter.waits;
+		return now.state != LINKER_MAPS || target_filter.waits ? LIBRARIES_MAPPED
+								       : LIBRARIES_UNCHANGED;
 	}
 	before = last->state;
 	last->state = now.state;
 	if (before == LINKER_IS_DONE)
-		return now.state != LINKER_MAPS && now.state != LINKER_UNMAPS;
+		return now.state != LINKER_MAPS && now.state != LINKER_UNMAPS ? LIBRARIES_MAPPED
+									      : LIBRARIES_UNCHANGED;
 	if (now.state == LINKER_IS_DONE && before != LINKER_UNKNOWN)
 		return must_wait_for_libraries(ctx, last, before == LINKER_MAPS);
-	return 1;
+	return LIBRARIES_MAPPED;
 }
 
 SEC("uprobe.s")
@@ -238,7 +240,7 @@ int libraries_changed(struct pt_regs *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
 	struct hold_wait w;
-	int change;
+	enum libraries_change change;
 
 	if (!recording || !traced_flags(tgid))
 		return 0;

@@ -33,8 +33,8 @@ struct record_stack {
 };
 
 /*
- * Where the code of the kernel begins in call stacks. Where it does in fact (KASLR) is nothing that the recorder's user may
- * know, so all addresses of the kernel are moved by the difference.
+ * Where the code of the kernel begins in call stacks. The recorder's user must not learn the real address (KASLR), so all
+ * addresses of the kernel are moved by the difference.
  */
 #define STACK_KERNEL_BEGIN 0xffffffff81000000ull
 

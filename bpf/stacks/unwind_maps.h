@@ -138,7 +138,7 @@ struct unwind_process {
 /* How the walk of a stack ended. In a record it is the low byte of `types`. */
 enum stack_end {
 	STACK_WHOLE = 0,      /* at the beginning of the process or of the thread */
-	STACK_TOO_DEEP,	      /* STACK_FRAMES, or what the time suffices for */
+	STACK_TOO_DEEP,	      /* STACK_FRAMES, or the time limit of the walk */
 	STACK_NO_PROCESS,     /* the recorder has not seen the process's mappings yet */
 	STACK_NO_MAPPING,     /* an address that is in no known mapping */
 	STACK_NO_TABLE,	      /* code without a table, and no frame pointer leads on */

@@ -49,7 +49,7 @@ never_else "it records, or says why not and what to do" "$wrong" ""
 never_else "no breakpoint stays in the program" "$left" ""
 check "both happen ($succeeded, $refused)" test $succeeded -ge 3 -a $refused -ge 5
 check "--nproc=0: the hint names the limit" grep -q '^hint: .*ulimit -u' "$tmp/said--nproc=0"
-check "--stack=65536: the hint names the limit" grep -q '^hint: .*ulimit -s' "$tmp/said--stack=65536"
+check "--stack=65536: the hint names the limit" grep -q '^hint: .*ulimit -Hs 256' "$tmp/said--stack=65536"
 equal "a soft limit of the stack: it records" "$(said "$tmp/said--stack=65536:1000000" status)" 0
 check "--fsize=0: says so" grep -q 'File too large' "$tmp/said--fsize=0"
 
@@ -58,8 +58,8 @@ check "--fsize=0: says so" grep -q 'File too large' "$tmp/said--fsize=0"
 	"$tmp/proftrace" -o cpu --summary-json s -- sh -c 'ulimit -Ss; ulimit -St; kill -XCPU $PPID; kill -XCPU $PPID; ulimit -Ht') >"$tmp/cpu.out" 2>"$tmp/cpu.err" 9>&-
 equal "CPU time is over: exit status" $? 1
 equal "CPU time is over: the command has the limits of the caller" "$(cat "$tmp/cpu.out")" "$(ulimit -Ss; echo 9; echo 9)"
-check "CPU time is over: it says so" grep -q 'CPU time that it may use is over' "$tmp/cpu.err"
-check "CPU time is over: the hint names the limit" grep -q '^hint: .*ulimit -t' "$tmp/cpu.err"
+check "CPU time is over: it says so" grep -q 'the CPU time limit is reached' "$tmp/cpu.err"
+check "CPU time is over: the hint names the limit" grep -q '^hint: .*ulimit -t SECONDS' "$tmp/cpu.err"
 equal "CPU time is over: the account adds up" "$(field "$tmp/owner/s" adds_up)" true
 kill "$target"
 # Root's broker would be a real-time process.

@@ -8,9 +8,8 @@
  * replaced, or come to the recorder, and a process that executes SET-ID is recorded.
  *
  * Prints `refused N` and `places N` (calls that failed), `odd CALL: TEXT` for a refusal that does not name the limit, `got
- * TEXT` for what nobody should get, `started CALL` for a broker that started without it, and `started 1` for the last one, whose
- * calls all succeeded. Exit status 2: it cannot be
- * tried here, and why.
+ * TEXT` for what nobody should get, `started CALL` for a broker that started without it, and `started 1` for the last one,
+ * whose calls all succeeded. Exit status 2: it cannot be tried here, and why.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -404,7 +404,7 @@ bool capture_stuck(const struct capture *c, struct failure *f)
 				    : "its file system does not answer");
 	else
 		failure_set(f, -EPIPE, "no answer from the broker", "",
-			    "it waits for a file system, or the kernel for a process");
+			    "it waits for a file system, or for a process in the kernel");
 	broker_hint(f);
 	return true;
 }

@@ -7,8 +7,8 @@
  * itself, as it maps the file.
  *
  * The libraries are searched for where their names say: at a path, or in the directories of DT_RPATH, LD_LIBRARY_PATH and
- * DT_RUNPATH. Those of the system are only searched for where threads cannot be held. A library that is not found, or that is another one than the
- * linker finds, is attached to as soon as it is mapped.
+ * DT_RUNPATH. The standard directories are only searched where threads cannot be held. A library that is not found, or that
+ * is another one than the linker finds, is attached to as soon as it is mapped.
  *
  * Programs with plug-ins open one after the other, in each of their processes, and each time a thread is held although most
  * have nothing to attach to. So when a second library of a folder is opened, all files there are read at moments in which

@@ -201,7 +201,7 @@ static bool request_is_linkers(const struct record_hold *r, uint32_t tgid)
 
 /*
  * Where the kernel cannot hold threads, files that are attached to now are late. If a process has mapped libraries more
- * often than its files have become more, it may have had one that nobody saw.
+ * often than its number of files has grown, it may have had one that nobody saw.
  */
 static void count_unheld(struct capture *c, uint32_t tgid, unsigned n_requests,
 			 unsigned marked_before)

@@ -113,14 +113,15 @@ int check_limits(struct failure *f)
 		return failure_set(f, -EMFILE, "cannot start", "", NULL);
 	if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_max >= LEAST_STACK)
 		return 0;
-	failure_set(f, -ENOMEM, "cannot start", "", "the limit of the stack is too low");
-	failure_hint(f, "raise it: `ulimit -s %d`", LEAST_STACK >> 10);
+	failure_set(f, -ENOMEM, "cannot start", "", "the stack limit is too low");
+	failure_hint(f, "raise the hard limit (as root, or in limits.conf): `ulimit -Hs %d`",
+		     LEAST_STACK >> 10);
 	return -ENOMEM;
 }
 
 /*
- * The recorder keeps every mapped file of the targets open. At the hard limit of CPU time the kernel kills without a signal that
- * could be handled: the recording ends a second before.
+ * The recorder keeps every mapped file of the targets open. At the hard limit of CPU time the kernel sends SIGKILL: the
+ * recording ends a second before.
  */
 static void record_set_limits(const struct command_limits *old)
 {

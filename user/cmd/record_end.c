@@ -58,8 +58,8 @@ static void print_limit(const struct recording *r)
 {
 	if (!r->cpu_used_up)
 		return;
-	fputs("proftrace: the CPU time that it may use is over: the recording ends here\n"
-	      "hint: raise the limit: `ulimit -t`\n",
+	fputs("proftrace: the CPU time limit is reached: the recording ends here\n"
+	      "hint: raise the limit: `ulimit -t SECONDS`\n",
 	      stderr);
 }
 

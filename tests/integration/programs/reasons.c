@@ -11,8 +11,8 @@
  *	child		waitpid() for a process that sleeps
  *	sync		fsync() of a file, for however long it takes
  *
- * Prints `main <tid>`, `child <ns>`: the longest wait for a child, which also has to begin and to end, `holder <tid>`, `lock <address>`, `pipe <inode>`, `fault <0 or 1>`: whether there
- * is a userfaultfd, and `marks <n>`.
+ * Prints `main <tid>`, `child <ns>`: the longest wait for a child, which also has to begin and to end, `holder <tid>`,
+ * `lock <address>`, `pipe <inode>`, `fault <0 or 1>`: whether there is a userfaultfd, and `marks <n>`.
  */
 #define _GNU_SOURCE
 #include <proftrace.h>

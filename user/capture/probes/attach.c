@@ -39,8 +39,8 @@ struct attach_job {
 	enum broker_program program;
 	unsigned failed;
 	bool given_up;
-	unsigned left_out; /* of those, for lack of descriptors: */
-	struct failure full;
+	unsigned left_out;   /* sites not attached to since given_up; logged if `full` is set */
+	struct failure full; /* a descriptor limit is reached; no reason: it is not */
 };
 
 /*

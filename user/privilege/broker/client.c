@@ -88,7 +88,7 @@ static int fail_no_reply(const struct broker *b, struct failure *f, int error)
 {
 	if (b->given_up) {
 		failure_set(f, -EPIPE, "no answer from the broker", "",
-			    "it waits for a file system, or the kernel for a process");
+			    "it waits for a file system, or for a process in the kernel");
 		broker_hint(f);
 		return -EPIPE;
 	}
@@ -257,7 +257,8 @@ void broker_hint(struct failure *f)
 {
 	failure_hint(
 		f, "the broker exits and its probes are removed when the file system answers or is "
-		   "unmounted by force (umount -f), or when the process lets the kernel go on");
+		   "unmounted by force (umount -f), or when the process that the kernel "
+		   "waits for continues or ends");
 }
 
 int broker_fd(const struct broker *b)

@@ -14,7 +14,8 @@
  * nothing any more: the recording ends, and the broker kills itself with all descriptors open.
  *
  * The user may also stop any of these processes. One that is stopped before it has said that it ends with the keeper is sent no
- * descriptors, as nothing would end it. And it has the socket, so that the keeper has ended is learned from its pidfd.
+ * descriptors, as nothing would end it. A stopped process also holds the socket open, so the broker learns from a pidfd that
+ * the keeper has ended.
  *
  * It also is a matter of time. From Linux 6.12 on, when the kernel removes the program of a link, it waits until no
  * thread runs the program any more: for a grace period of RCU, 30 to 80 ms (on 6.18). Before 6.6, closing a perf event

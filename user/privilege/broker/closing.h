@@ -5,8 +5,7 @@
 
 #include "privilege/broker/links.h"
 
-/* Before there are links, threads and a filter of system calls. Returns NULL on failure. */
-/* NULL: see errno. */
+/* Before there are links, threads and a filter of system calls. Returns NULL on failure, with errno set. */
 struct closers *closers_new(void);
 /* A pidfd of the keeper. When that has ended, nothing can be closed any more but by closers_end(). */
 int closers_fd(const struct closers *closers);

@@ -4,10 +4,11 @@
  *
  * The first uprobe for a while waits until forks take their lock in another way, for a grace period of RCU: 5 to 16 ms. For
  * the next 30 ms others do not wait. So while the broker loads its programs, a thread attaches one, and again until the
- * broker is ready. Without it all is as well, only later.
+ * broker is ready. Without it, attaching takes longer.
  *
- * It is not a process: the user could stop that with its privileges, and nothing would end it. The thread has descriptors of its
- * own, and none of the broker's: the kernel closes them, which takes long, behind the thread's last instruction.
+ * It is not a process: the user could stop a process, which would keep its privileges, and nothing would end it. The thread
+ * has descriptors of its own, and none of the broker's: the kernel closes them, which takes long, behind the thread's last
+ * instruction.
  */
 #include "privilege/broker/first_uprobe.h"
 
@@ -26,20 +27,20 @@
 #define FIRST_UPROBES	 6
 #define FIRST_UPROBES_MS 8 /* between two */
 
-/* Whether to end. If somebody sets the clock, it waits longer, but not for its end. */
+/* Whether to end. */
 static bool first_uprobe_waits(struct first_uprobe *first)
 {
 	struct timespec until;
 	int error;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += FIRST_UPROBES_MS * 1000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_sec++;
 		until.tv_nsec -= 1000000000;
 	}
 	do {
-		error = sem_timedwait(&first->end, &until) ? errno : 0;
+		error = sem_clockwait(&first->end, CLOCK_MONOTONIC, &until) ? errno : 0;
 	} while (error == EINTR);
 	return error != ETIMEDOUT;
 }

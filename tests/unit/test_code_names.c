@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -306,6 +308,47 @@ static void moved_kernel_symbols(void **state)
 	close(again);
 }
 
+/* What is 2 GB above the kernel gets a low address, and still all are found. */
+static void kernel_symbols_moved_past_the_end(void **state)
+{
+	struct kernel_symbols *k;
+	int fd = text_fd("ffff800080000000 T _stext\n"
+			 "ffff800080000200 t local\n"
+			 "ffff80007a000000 t below\t[module]\n"
+			 "ffff800100000000 t above\t[module]\n");
+
+	(void)state;
+	assert_int_equal(kernel_symbols_read(fd, &k), 0);
+	check_kernel(k, STACK_KERNEL_BEGIN + 0x100, "_stext", NULL);
+	check_kernel(k, STACK_KERNEL_BEGIN + 0x201, "local", NULL);
+	check_kernel(k, STACK_KERNEL_BEGIN - 0x6000000, "below", "module");
+	check_kernel(k, STACK_KERNEL_BEGIN + 0x80000001, "above", "module");
+	kernel_symbols_free(k);
+	close(fd);
+}
+
+/* Of a part, the last one would name all functions after it. */
+static void a_copy_of_kernel_symbols_is_whole_or_fails(void **state)
+{
+	int fd = text_fd("ffffffff81000000 T _stext\n"
+			 "ffffffff81000200 t local\n"),
+	    copy = memfd_create("copy", 0);
+	struct rlimit before, limit;
+	int error;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 30;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	error = kernel_symbols_copy(fd, copy);
+	setrlimit(RLIMIT_FSIZE, &before);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(error, -EFBIG);
+	close(fd);
+}
+
 /* More than is read at once. */
 static void many_kernel_symbols(void **state)
 {
@@ -441,6 +484,8 @@ int main(void)
 		cmocka_unit_test(reads_kernel_symbols),
 		cmocka_unit_test(hidden_kernel_symbols),
 		cmocka_unit_test(moved_kernel_symbols),
+		cmocka_unit_test(kernel_symbols_moved_past_the_end),
+		cmocka_unit_test(a_copy_of_kernel_symbols_is_whole_or_fails),
 		cmocka_unit_test(many_kernel_symbols),
 		cmocka_unit_test(the_innermost_range),
 		cmocka_unit_test(places_of_debug_files),

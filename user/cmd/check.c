@@ -20,6 +20,7 @@
 #include "cmd/usage.h"
 #include "counters/counters.h"
 #include "privilege/confine.h"
+#include "privilege/invoker.h"
 #include "privilege/landlock.h"
 #include "privilege/privileges.h"
 
@@ -249,9 +250,11 @@ static void check_kernel_stacks(void)
 	bool root = getuid() == 0, shown = root && kernel_shows_addresses();
 
 	check_print("kernel functions", shown,
-		    !root    ? "in call stacks: for root only; functions of programs are shown"
-		    : !shown ? "in call stacks, without names: sysctl kernel.kptr_restrict=1"
-			     : "in call stacks, with names");
+		    !root   ? "in call stacks: for root only; functions of programs are shown"
+		    : shown ? "in call stacks, with names"
+		    : invoker_uid()
+			    ? "not in call stacks under sudo: sysctl kernel.kptr_restrict=1"
+			    : "in call stacks, without names: sysctl kernel.kptr_restrict=1");
 }
 
 static void check_new_code(void)

@@ -122,18 +122,21 @@ static int compare_symbol_address(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
+/*
+ * By the lowest function that is not a module's. The kernel's own come in the order of their addresses, so the broker moves
+ * call stacks by the first one (privilege/loader/configure.c).
+ */
 static void kallsyms_shift(struct kernel_symbols *k)
 {
-	uint64_t shift;
-	uint32_t first = 0, i;
+	uint64_t begin = UINT64_MAX;
+	uint32_t i;
 
-	while (first < k->n && k->symbols[first].module)
-		first++;
-	if (first == k->n)
-		return;
-	shift = k->symbols[first].address - STACK_KERNEL_BEGIN;
-	for (i = 0; i < k->n; i++)
-		k->symbols[i].address -= shift;
+	for (i = 0; i < k->n; i++) {
+		if (!k->symbols[i].module && k->symbols[i].address < begin)
+			begin = k->symbols[i].address;
+	}
+	for (i = 0; i < k->n && begin != UINT64_MAX; i++)
+		k->symbols[i].address -= begin - STACK_KERNEL_BEGIN;
 }
 
 static int read_kallsyms(struct kernel_symbols *k, int fd)
@@ -170,8 +173,9 @@ int kernel_symbols_read(int fd, struct kernel_symbols **ret)
 		kernel_symbols_free(k);
 		return error;
 	}
-	qsort(k->symbols, k->n, sizeof(*k->symbols), compare_symbol_address);
+	/* What is far above the kernel gets a low address. */
 	kallsyms_shift(k);
+	qsort(k->symbols, k->n, sizeof(*k->symbols), compare_symbol_address);
 	*ret = k;
 	return 0;
 }
@@ -190,7 +194,8 @@ int kernel_symbols_copy(int fd, int to)
 		fprintf(out, s->module ? "%" PRIx64 " t %s\t[%s]\n" : "%" PRIx64 " t %s\n",
 			s->address, k->texts + s->name, k->texts + s->module);
 	}
-	error = fclose(out) ? -errno : 0;
+	error = ferror(out) ? -EIO : 0;
+	error = fclose(out) ? -errno : error;
 	kernel_symbols_free(k);
 	return error;
 }

@@ -103,7 +103,7 @@ struct stacks {
 	/* names.c */
 	struct symbols *symbols; /* NULL: not started */
 	int kallsyms_fd;	 /* -1: none */
-	pid_t kallsyms_reader;	 /* the process that still writes it; 0: none */
+	pid_t kallsyms_reader;	 /* the process that still writes it; 0: none; -1: it failed */
 	bool logged_no_kernel, logged_fetched;
 	bool logged_broken, logged_late, logged_python; /* messages that have been logged */
 	struct kernel_symbols *kernel_symbols;		/* NULL: not read, or unreadable */

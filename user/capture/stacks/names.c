@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +36,20 @@
  */
 void stacks_open_kernel(struct stacks *s)
 {
+	sigset_t all, before;
 	int copy;
 
 	s->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	if (s->kallsyms_fd < 0 || invoker_uid() == getuid())
 		return;
 	copy = memfd_create("kallsyms", MFD_CLOEXEC);
+	/* Ctrl-C ends the recording, which still needs the names; at a limit of file sizes, write() fails. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
 	s->kallsyms_reader = copy < 0 ? -1 : fork();
 	if (!s->kallsyms_reader)
-		_exit(kernel_symbols_copy(s->kallsyms_fd, copy) != 0);
+		_exit(-kernel_symbols_copy(s->kallsyms_fd, copy));
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(s->kallsyms_fd);
 	s->kallsyms_fd = copy;
 }
@@ -198,15 +204,30 @@ static int compare_frames_by_file(const void *a, const void *b)
 	return x->rel_pc < y->rel_pc ? -1 : x->rel_pc > y->rel_pc;
 }
 
+/* A part of the copy would give functions the names of others. */
+static int wait_for_kernel_copy(struct stacks *s)
+{
+	int status = 0, error = -EIO;
+
+	if (s->kallsyms_reader > 0 &&
+	    TEMP_FAILURE_RETRY(waitpid(s->kallsyms_reader, &status, 0)) > 0 && WIFEXITED(status))
+		error = -WEXITSTATUS(status);
+	s->kallsyms_reader = 0;
+	if (error && s->kallsyms_fd >= 0) {
+		close(s->kallsyms_fd);
+		s->kallsyms_fd = -1;
+	}
+	return error;
+}
+
 /* Symbols read while recording are kept until frames are named. */
 bool stacks_read_kernel(struct capture *c)
 {
 	struct stacks *s = c->stacks;
 	int error = s->kallsyms_fd < 0 ? -EACCES : 0;
 
-	if (s->kallsyms_reader > 0)
-		TEMP_FAILURE_RETRY(waitpid(s->kallsyms_reader, NULL, 0));
-	s->kallsyms_reader = 0;
+	if (s->kallsyms_reader)
+		error = wait_for_kernel_copy(s);
 	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
 		error = -errno;
 	error = error ?: kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);

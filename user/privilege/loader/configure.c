@@ -128,31 +128,37 @@ static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_mu
 		bpf_program__set_expected_attach_type(skel->progs.usdt, TRACE_UPROBE_MULTI);
 }
 
-/* As symbols/kernel_symbols.c: the first function that is not a module's. 0: the kernel hides its addresses. */
-static uint64_t kernel_begin(void)
+/*
+ * As symbols/kernel_symbols.c: the first function that has an address and is not a module's. 0: there is none. *ret_hidden:
+ * since the kernel hides the addresses, from the recorder as well, and not because they cannot be read here.
+ */
+static uint64_t kernel_begin(bool *ret_hidden)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	unsigned long long address = 0;
-	char type = ' ';
+	char line[1024], type;
 
-	while (file && !strchr("tTwW", type)) {
-		if (fscanf(file, "%llx %c%*[^\n]", &address, &type) != 2)
-			break;
+	while (file && !address && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%llx %c", &address, &type) != 2 || !strchr("tTwW", type) ||
+		    strchr(line, '['))
+			address = 0;
 	}
+	*ret_hidden = file && !address && feof(file);
 	if (file)
 		fclose(file);
-	return strchr("tTwW", type) ? address : 0;
+	return address;
 }
 
 static void configure_samples(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
 	/* Only root may see what the kernel does. */
-	if (getuid() == 0) {
-		uint64_t begin = kernel_begin();
+	if (getuid() == 0 && (config->sample_hz || config->offcpu_ns)) {
+		bool hidden;
+		uint64_t begin = kernel_begin(&hidden);
 
 		skel->rodata->kernel_shift = begin ? begin - STACK_KERNEL_BEGIN : 0;
-		skel->rodata->kernel_stacks = begin || !invoker_uid();
+		skel->rodata->kernel_stacks = begin || (hidden && !invoker_uid());
 	}
 	skel->rodata->mark_stacks = config->mark_stacks;
 	skel->rodata->offcpu_ns = config->offcpu_ns;

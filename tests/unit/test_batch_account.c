@@ -235,6 +235,11 @@ static void has_many_files(void **state)
 	/* Another process has its own. */
 	batches_publish_table(&capture, 2, &mapped, ADDRESS, 0);
 	assert_int_equal(capture.batches->unfollowed, 1);
+	/* So has a program that the process executes. */
+	batch_process_executed(capture.batches, 1);
+	for (scan = 0; scan < 2; scan++)
+		batches_publish_table(&capture, 1, &mapped, 3 * ADDRESS, 0);
+	assert_int_equal(capture.batches->unfollowed, 2);
 }
 
 int main(void)

@@ -216,6 +216,7 @@ void batch_process_executed(struct batches *b, uint32_t pid)
 	if (p->memory >= 0)
 		close(p->memory);
 	p->memory = -1;
+	p->tables_missing = false;
 }
 
 void batch_process_exited(struct batches *b, uint32_t pid)

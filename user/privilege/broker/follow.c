@@ -316,12 +316,17 @@ int follow_new(struct links *links, const struct loaded_programs *programs, bool
 	w->programs = programs;
 	w->own_only = own_only;
 	w->cleaner = cleaner_new(links, programs);
-	w->ring = ring_buffer__new(programs->follows_fd, follow_record, w, NULL);
-	if (w->cleaner && w->ring && !pipe2(w->ends, O_CLOEXEC)) {
+	error = w->cleaner ? 0 : -errno;
+	if (!error) {
+		w->ring = ring_buffer__new(programs->follows_fd, follow_record, w, NULL);
+		error = w->ring ? 0 : -errno;
+	}
+	if (!error && pipe2(w->ends, O_CLOEXEC))
+		error = -errno;
+	if (!error) {
 		*ret_follow = w;
 		return 0;
 	}
-	error = -errno;
 	ring_buffer__free(w->ring);
 	free(w);
 	return error;

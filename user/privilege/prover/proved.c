@@ -64,6 +64,7 @@ struct provers {
 struct provers *provers_new(prover_fn prove)
 {
 	struct provers *p = calloc(1, sizeof(*p));
+	int error;
 
 	if (!p)
 		return NULL;
@@ -71,8 +72,9 @@ struct provers *provers_new(prover_fn prove)
 	pthread_mutex_init(&p->lock, NULL);
 	p->starter = prove ? starter_start(prove) : -1;
 	if (prove && p->starter < 0) {
-		errno = -p->starter;
+		error = -p->starter;
 		free(p);
+		errno = error;
 		return NULL;
 	}
 	return p;

@@ -95,8 +95,10 @@ record child sh -c "$programs/sampled 1 0.3; exit \$?"
 
 # Kernel frames are root's to see.
 if [ "$(id -u)" = 0 ]; then
+	"$proftrace" -q --sample $hz -e none -o kernel.pftrace -- head -c 400000000 /dev/zero >/dev/null
+	"$stacks" kernel.pftrace >kernel.stacks
 	check "samples in the kernel have its functions" \
-		grep -q '^sample [0-9]* kernel .*;[a-z_0-9]*syscall' threads.stacks
+		grep -q '^sample [0-9]* kernel .*;[a-z_0-9]*syscall' kernel.stacks
 fi
 
 # What was sampled stays in a copy of a copy, and JSON says that it has none.

@@ -32,7 +32,8 @@ static struct {
 
 struct seen {
 	uint32_t n_rules, n_rows, rules, rows, next;
-	unsigned requests, begun, ended;
+	unsigned requests, ended;
+	bool is_begun;
 };
 
 static void must(bool good)
@@ -46,7 +47,8 @@ static bool see_begin(void *context, uint64_t base, uint32_t n_rules, uint32_t n
 	struct seen *s = context;
 
 	must(n_rules && n_rules <= UNWIND_RULES && n_rows && n_rows <= UNWIND_MAX_ROWS);
-	must(s->begun++ < s->requests);
+	must(s->ended < s->requests && !s->is_begun);
+	s->is_begun = true;
 	s->n_rules = n_rules;
 	s->n_rows = n_rows;
 	s->rules = s->rows = s->next = 0;
@@ -59,7 +61,7 @@ static bool see_rules(void *context, const struct unwind_rule *rules, uint32_t n
 	uint32_t i;
 
 	s->rules += n;
-	must(s->rules <= s->n_rules);
+	must(s->is_begun && s->rules <= s->n_rules);
 	for (i = 0; i < n; i++)
 		must(rules[i].cfa < UNWIND_CFAS && rules[i].reg < UNWIND_REGISTERS &&
 		     rules[i].saved[UNWIND_FP] < UNWIND_SAVEDS &&
@@ -73,7 +75,7 @@ static bool see_rows(void *context, const struct unwind_row *rows, uint32_t n)
 	uint32_t i;
 
 	s->rows += n;
-	must(s->rules == s->n_rules && s->rows <= s->n_rows);
+	must(s->is_begun && s->rules == s->n_rules && s->rows <= s->n_rows);
 	for (i = 0; i < n; i++) {
 		must(rows[i].rule < s->n_rules && rows[i].distance >= s->next);
 		s->next = rows[i].distance + 1;
@@ -86,7 +88,8 @@ static void see_end(void *context, int error)
 	struct seen *s = context;
 
 	must(s->ended++ < s->requests && error <= 0);
-	must(error || s->rows == s->n_rows);
+	must(error || (s->is_begun && s->rows == s->n_rows));
+	s->is_begun = false;
 }
 
 /* Bytes as a packet. To fill it up, as many rows follow as its head says. */

@@ -26,7 +26,7 @@ struct unwind_tables {
 	uint64_t request_id;
 	unsigned died;
 	bool is_busy;  /* a reply has not come yet, or not completely */
-	bool is_begun; /* it has begun */
+	bool is_begun; /* it has begun; before that even no rows at all would be a complete table */
 	bool is_refused;
 	uint32_t n_rules, rules_left, rows_left;
 	uint32_t next_distance; /* of a row, at least */
@@ -167,7 +167,7 @@ static int receive_rules(struct unwind_tables *t, const union table_packet *pack
 	struct unwind_rule rules[SYMBOL_MAX_RULES];
 	uint32_t n = packet->head.n_lines, i;
 
-	if (n > SYMBOL_MAX_RULES || n > t->rules_left ||
+	if (!t->is_begun || n > SYMBOL_MAX_RULES || n > t->rules_left ||
 	    size != sizeof(packet->head) + n * sizeof(*rules))
 		return -EPROTO;
 	memcpy(rules, packet->bytes + sizeof(packet->head), n * sizeof(*rules));
@@ -186,7 +186,7 @@ static int receive_rows(struct unwind_tables *t, const union table_packet *packe
 	struct unwind_row rows[SYMBOL_MAX_ROWS];
 	uint32_t n = packet->head.n_lines, i;
 
-	if (n > SYMBOL_MAX_ROWS || n > t->rows_left || t->rules_left ||
+	if (!t->is_begun || n > SYMBOL_MAX_ROWS || n > t->rows_left || t->rules_left ||
 	    size != sizeof(packet->head) + n * sizeof(*rows))
 		return -EPROTO;
 	memcpy(rows, packet->bytes + sizeof(packet->head), n * sizeof(*rows));

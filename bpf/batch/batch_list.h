@@ -282,7 +282,8 @@ static __noinline long batch_adopt_found(__u32 i, struct batch_walk *w)
 
 /*
  * Adds to the thread's state the batches that the recorder has found, and those inherited by a
- * fork; of very many, the next call adds more. A global function, so that the verifier checks it only once.
+ * fork; of very many, the next call adds more, and what is left when the thread ends is counted. A global function, so that
+ * the verifier checks it only once.
  */
 __noinline int batches_adopt(struct thread_state *st, __u64 pid_tgid)
 {

@@ -201,6 +201,7 @@ static __always_inline __u32 walk_python(struct record_stack *r, struct python_w
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct python_setup *setup = bpf_map_lookup_elem(&python_setups, &number);
 
+	w->cut = 0;
 	if (!setup || !setup->runtime)
 		return 0;
 	w->setup = *setup;
@@ -208,7 +209,6 @@ static __always_inline __u32 walk_python(struct record_stack *r, struct python_w
 	w->thread.tgid = task->tgid;
 	w->at = at;
 	w->n = 0;
-	w->cut = 0;
 	if (!python_find_thread(w, task->pid) ||
 	    !python_read(w->thread.state + w->setup.frame, &w->frame) ||
 	    (w->setup.frame_in != PYTHON_NOWHERE &&

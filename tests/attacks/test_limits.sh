@@ -57,6 +57,10 @@ check "--fsize=0: says so" grep -q 'File too large' "$tmp/said--fsize=0"
 (cd "$tmp/owner" && exec setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all prlimit --cpu=9 \
 	"$tmp/proftrace" -o cpu --summary-json s -- sh -c 'ulimit -Ss; ulimit -St; kill -XCPU $PPID; kill -XCPU $PPID; ulimit -Ht') >"$tmp/cpu.out" 2>"$tmp/cpu.err" 9>&-
 equal "CPU time is over: exit status" $? 1
+for _ in $(seq 200); do
+	[ "$(wc -l <"$tmp/cpu.out")" = 3 ] && break
+	sleep 0.05
+done
 equal "CPU time is over: the command has the limits of the caller" "$(cat "$tmp/cpu.out")" "$(ulimit -Ss; echo 9; echo 9)"
 check "CPU time is over: it says so" grep -q 'the CPU time limit is reached' "$tmp/cpu.err"
 check "CPU time is over: the hint names the limit" grep -q '^hint: .*ulimit -t SECONDS' "$tmp/cpu.err"

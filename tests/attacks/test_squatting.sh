@@ -65,13 +65,17 @@ equal "a quota: kept, although another user has locked the directory" $? 0
 # A FIFO in place of the file: if it is opened and closed, its reader has come to the end.
 mkdir -m 777 "$tmp/everybody"
 as "$made_uid" "$made_gid" mkfifo -m 666 "$tmp/everybody/.proftrace-kept.lock"
-as "$made_uid" "$made_gid" sh -c 'read -r line <"$0"; echo "line $line"' "$tmp/everybody/.proftrace-kept.lock" >"$tmp/opened" &
+as "$made_uid" "$made_gid" sh -c 'echo "reader $$"; read -r line <"$0"; echo "line $line"' "$tmp/everybody/.proftrace-kept.lock" \
+	>"$tmp/opened" &
 reader=$!
+wait_for "$tmp/opened" reader
+opens=$(said "$tmp/opened" reader)
+while [ -d "/proc/$opens" ] && ! grep -q '^State:.S' "/proc/$opens/status"; do sleep 0.01; done
 "$tmp/proftrace" -q -o "$tmp/everybody/{pid}.pftrace" --max-size 1M --quota 10M -- true >"$tmp/quota" 2>&1
 equal "a quota: refused, where its file is another user's FIFO" "$?$(grep -c 'others may lock its file' "$tmp/quota")" 11
 exec 7<>"$tmp/everybody/.proftrace-kept.lock"
 echo waited >&7
 wait $reader
 exec 7>&-
-equal "a quota: and that is not opened" "$(cat "$tmp/opened")" "line waited"
+equal "a quota: and that is not opened" "$(said "$tmp/opened" line)" waited
 finish

@@ -25,11 +25,12 @@
 #include "privilege/privileges.h"
 #include "proftrace.skel.h"
 
-#define WINDOWS	  6 /* of each kind */
-#define WINDOW_US 60000
-#define CHAIN	  1024 /* pointers, each to the next one; more than are searched */
-#define FRAMES	  200  /* more than are walked */
-#define UNMAPPED  0x100000
+#define WINDOWS	     6 /* of each kind */
+#define MOST_WINDOWS 100
+#define WINDOW_US    60000
+#define CHAIN	     1024 /* pointers, each to the next one; more than are searched */
+#define FRAMES	     200  /* more than are walked */
+#define UNMAPPED     0x100000
 
 enum kind {
 	HONEST,
@@ -168,12 +169,22 @@ static void attack(struct maps *m, pid_t pid, enum kind kind)
 	*(volatile uint32_t *)&m->process->tgid = (uint32_t)pid;
 }
 
+static bool has_zero(const uint64_t *least)
+{
+	unsigned kind;
+
+	for (kind = 0; kind < KINDS && least[kind]; kind++)
+		;
+	return kind < KINDS;
+}
+
 static void measure(struct maps *m, pid_t pid, int program)
 {
 	uint64_t least[KINDS] = { 0 }, before, ns, blocked;
 	unsigned i, kind;
 
-	for (i = 0; i < WINDOWS * KINDS; i++) {
+	/* On a machine that is very busy, it takes longer until something was measured of each kind. */
+	for (i = 0; i < WINDOWS * KINDS || (has_zero(least) && i < MOST_WINDOWS * KINDS); i++) {
 		kind = i % KINDS;
 		attack(m, pid, kind);
 		blocked = *sleeps;

@@ -216,7 +216,7 @@ not_traced() { # STACKS...
 }
 check "nothing of the recorder is in the stacks" not_traced unwound-*.stacks
 
-# Each library that is opened holds the thread in _dl_debug_state(), which the program knows nothing of.
+# Each library that is opened for the first time holds the thread in _dl_debug_state(), which the program knows nothing of.
 if ! kernel_can "holding new libraries"; then
 	skip "nor where threads wait for it" "this kernel cannot hold threads"
 elif ! command -v "${CC:-cc}" >/dev/null; then
@@ -225,17 +225,28 @@ else
 	cat >opens.c <<'EOT'
 #include <dlfcn.h>
 #include <proftrace.h>
-int main(void)
+int main(int argc, char **argv)
 {
 	PROF_BEGIN("opens");
-	for (int i = 0; i < 100; i++)
-		dlclose(dlopen("libm.so.6", RTLD_NOW));
+	for (int i = 1; i < argc; i++)
+		dlclose(dlopen(argv[i], RTLD_NOW));
 	PROF_END();
 	return 0;
 }
 EOT
-	${CC:-cc} -O2 -I"$root/include" opens.c -o opens -ldl && "$proftrace" -q --sample $hz --offcpu 1us -e none -o opens -- ./opens
-	"$stacks" opens.pftrace >opens.stacks
+	${CC:-cc} -O2 -I"$root/include" opens.c -o opens -ldl
+	echo 'int opened;' | ${CC:-cc} -shared -fPIC -xc - -o opened.so
+	set --
+	for i in $(seq 50); do
+		cp opened.so "opened$i.so"
+		set -- "$@" "./opened$i.so"
+	done
+	# A thread that is held mostly spins, and is not sampled. On one CPU it waits for the memory's lock now and then.
+	for _ in 1 2 3 4 5 6; do
+		taskset -c "$(taskset -pc $$ | sed 's/.*[ ,-]//')" "$proftrace" -q --sample $hz --offcpu 1us -e none -o opens -- ./opens "$@"
+		"$stacks" opens.pftrace >opens.stacks
+		! grep -q ';dl_open_worker_begin$' opens.stacks || break
+	done
 	check "nor where threads wait for it" awk '
 		$NF ~ /;dl_open_worker_begin$/ { held++ }
 		/_dl_debug_state/ { wrong++ }

@@ -300,13 +300,14 @@ struct batch_head {
  * If each process has links of its own, the table also has the owner words of the files that a process has mapped
  * (bpf/batch/batch_shared.h). They have the process instead of a thread, as a number that no thread has. They are looked
  * through in the fork and at the end of a process, where it must not take long, whoever filled the table: so there are
- * BATCH_TABLES of a process at most, within BATCH_TABLES_ON slots.
+ * BATCH_TABLES of a process at most, within BATCH_TABLES_ON slots, and BATCH_HEADS batches that a thread may have in them.
  */
 #define BATCHES_FOUND_BITS     14
 #define BATCHES_FOUND	       (1 << BATCHES_FOUND_BITS)
 #define BATCHES_FOUND_ON       8192
 #define BATCH_TABLES	       256
 #define BATCH_TABLES_ON	       1024
+#define BATCH_HEADS	       1024
 #define BATCHES_FOUND_ON_SHORT 16 /* on a kernel without bpf_loop() */
 #define BATCH_FOUND_PLACE(tid) ((tid)*0x9e3779b1u >> (32 - BATCHES_FOUND_BITS))
 #define BATCH_FOUND_TAKEN      (~0ull) /* pid_tgid of a slot that is being filled */

@@ -90,6 +90,7 @@ struct batch_table {
 	__u64 owners;
 	__u32 site;
 	__u32 n;
+	__u32 heads; /* that were read */
 };
 
 /*
@@ -129,6 +130,10 @@ static __noinline long check_batch_owner(__u32 i, struct batch_table *t)
 	}
 	if (batch_is_known(t->st, t->pid_tgid, address))
 		return 0;
+	if (t->heads++ == BATCH_HEADS) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return 1;
+	}
 	/* The turn is odd if the child ended while it prepared the batch. */
 	if (batch_read_head(t->st, address) && t->st->batch.owner == owner &&
 	    t->st->batch.turn % 2 == 0)
@@ -144,7 +149,7 @@ static __noinline long search_batch_table(__u32 i, struct batch_table *t)
 
 	if (found->pid_tgid != tables)
 		return batch_found_is_unused(found);
-	if (t->n++ == BATCH_TABLES)
+	if (t->n++ == BATCH_TABLES || t->heads > BATCH_HEADS)
 		return 1;
 	t->owners = found->address;
 	t->site = found->site;

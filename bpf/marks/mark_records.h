@@ -105,8 +105,15 @@ static __always_inline void finish_mark_record(struct record *head, __u64 *end,
 static __always_inline void fill_mark_operands(struct record_operands *ops, struct pt_regs *ctx,
 					       struct mark *m)
 {
+	struct task_struct *task;
+
 	ops->a = ARG(ctx, 3);
 	ops->b = ARG(ctx, 4);
+	/* Whoever names a file must be permitted to read it, so the program does not say who that is. */
+	if (m->kind == RECORD_INCLUDE_JSON) {
+		task = bpf_get_current_task_btf();
+		ops->a = BPF_CORE_READ(task, cred, euid.val);
+	}
 	if (m->meta & META_CATEGORIES) {
 		ops->b = (__u32)site_distance(ops->b, m->ip);
 		m->flags |= RECORD_CATEGORIES;
@@ -311,8 +318,6 @@ __noinline int emit_strings(struct bpf_user_pt_regs_t *regs, struct thread_state
 		offset = copy_string_args(s, offset, m->meta, m->ip);
 	s->rec.args.keys = site_distance(ARG(ctx, 5), m->ip);
 	fill_mark_operands(&s->rec.ops, ctx, m);
-	if (m->kind == RECORD_INCLUDE_JSON)
-		s->rec.ops.a = BPF_CORE_READ(task, cred, euid.val);
 	if (m->meta & META_IN_REGISTERS)
 		s->rec.ops.b = 0;
 	else if (m->meta & META_CATEGORIES && m->meta & META_NAME_DYNAMIC)

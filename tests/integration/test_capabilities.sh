@@ -92,6 +92,13 @@ for often in "--sample 1001" "--counter-interval 999us"; do
 	check "$often: says what is permitted" grep -q '^hint: at most 1000 times a second, or run proftrace with sudo' "$tmp/err"
 done
 
+# The kernel permits these to whoever has CAP_PERFMON: each hit is a cost for everybody, a probe tells where the kernel is.
+for event in tracepoint/config=1/ kprobe/config2=1/ uprobe/config2=1/; do
+	as "" "$recorder" -o "$out" -e $event -- "$bin/executes" 1 2>"$tmp/err"
+	equal "-e $event: exit status" $? 1
+	check "-e $event: says why, or that there is no such PMU" grep -qE '^hint: only root may count events|no such PMU' "$tmp/err"
+done
+
 record() { # NAME COMMAND...: as the user, with the file's capabilities
 	name=$1
 	shift

@@ -108,6 +108,14 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 	equal "what the program may not read: the recording is whole" "$(count asked.json "BEGIN outer")" 2
 	check "what the program may not read: is not read for it" grep -q "cannot include 'secret.json': Permission denied" err
 
+	# Nor if the program says that root has named the file.
+	path=$tmp/secret.json
+	while [ ${#path} -lt 128 ]; do path=/$path; done
+	LC_ALL=C sed "s|X\{128\}|$path|" "$programs/forged_include" >forged && chmod 755 forged
+	"$proftrace" -o forged.json -- setpriv --reuid nobody --clear-groups ./forged >said 2>err </dev/null
+	equal "another user is said to have named it: the recording is whole" "$(count forged.json "INSTANT here")" 1
+	check "another user is said to have named it: is not read for it" grep -q "cannot include '/*$tmp/secret.json': Permission denied" err
+
 	# Nor what everybody may read, in a directory where the program may not go.
 	mkdir -p closed/inside theirs
 	cp w2.json closed/plain.json

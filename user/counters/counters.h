@@ -56,6 +56,9 @@ void counters_nearest(const char *name, bool (*counts)(const char *name), char *
 int pmu_encode(const char *devices, const char *pmu, const char *terms,
 	       struct perf_event_attr *ret_attr, struct failure *f);
 
+/* Whether a PMU of this type is one of CPU cores, some of which may have others. */
+bool pmu_is_of_cpus(const char *devices, uint32_t type);
+
 /* Calls each for the events that have a name in the kernel, as pmu/event/. */
 void pmu_each(const char *devices, void (*each)(void *context, const char *name, const char *text),
 	      void *context);

@@ -13,11 +13,24 @@
 
 #include "base/text.h"
 
+/*
+ * Whether the event is one of CPUs' own. Others, which the kernel permits to whoever has CAP_PERFMON, put probes into the
+ * kernel and tell where it is, slow down system calls of every user, or count what the whole machine does.
+ */
+static bool event_is_of_cpus(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_SOFTWARE ||
+	       attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW ||
+	       pmu_is_of_cpus(PMU_DEVICES, attr->type);
+}
+
 static int open_perf_event(const struct counter_spec *spec, int cpu, int group, bool pinned)
 {
 	struct perf_event_attr attr = spec->attr;
 	int fd;
 
+	if (geteuid() != 0 && !event_is_of_cpus(&attr))
+		return -EACCES;
 	attr.size = sizeof(attr);
 	attr.pinned = pinned && group < 0; /* the others follow the leader of their group */
 	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, group, PERF_FLAG_FD_CLOEXEC);
@@ -119,6 +132,11 @@ static void explain_refusal(struct failure *f, const struct counters *c, unsigne
 		return;
 	}
 	failure_set(f, error, "cannot count", spec->spelled, refusal_reason(error));
+	if (geteuid() != 0 && !event_is_of_cpus(&spec->attr)) {
+		failure_hint(f, "only root may count events that are not the CPUs': run proftrace "
+				"with sudo");
+		return;
+	}
 	if (error == -EACCES || error == -EPERM) {
 		failure_hint(f, "sudo sysctl kernel.perf_event_paranoid=2, or run with sudo");
 		return;

@@ -227,3 +227,24 @@ void pmu_each(const char *devices, void (*each)(void *context, const char *name,
 	}
 	closedir(dir);
 }
+
+/* Those of cores list their `cpus`, where there are several kinds of them; others have a `cpumask`, or nothing. */
+bool pmu_is_of_cpus(const char *devices, uint32_t type)
+{
+	char directory[2 * TEXT_SIZE], text[TEXT_SIZE];
+	struct dirent *entry;
+	DIR *dir = opendir(devices);
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		snprintf(directory, sizeof(directory), "%s/%.255s", devices, entry->d_name);
+		found = is_pmu_name(entry->d_name) &&
+			!read_sysfs_line(directory, "", "type", text) &&
+			strtoul(text, NULL, 10) == type &&
+			(!strcmp(entry->d_name, "msr") ||
+			 !read_sysfs_line(directory, "", "cpus", text));
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}

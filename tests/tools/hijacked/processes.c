@@ -129,6 +129,7 @@ static int start_other_recorder(const char *name, pid_t *ret_maker, pid_t *ret_c
 		exit(2);
 	*ret_maker = fork();
 	if (!*ret_maker) {
+		const pid_t parent = getpid();
 		pid_t child;
 
 		prctl(PR_SET_NAME, name);
@@ -136,8 +137,8 @@ static int start_other_recorder(const char *name, pid_t *ret_maker, pid_t *ret_c
 
 		close(stop[1]);
 		if (!child) {
-			/* Until the other one is gone. */
-			for (pid_t parent = getppid(); getppid() == parent;)
+			/* Until the other one is gone, which may be so by now. */
+			while (getppid() == parent)
 				usleep(1000);
 			_exit(0);
 		}

@@ -24,7 +24,7 @@
 #include "privilege/loader/empty_program.h"
 #include "privilege/privileges.h"
 
-#define FIRST_UPROBES	 6
+#define FIRST_UPROBES	 16
 #define FIRST_UPROBES_MS 8 /* between two */
 
 /* Whether to end. */
@@ -48,9 +48,11 @@ static bool first_uprobe_waits(struct first_uprobe *first)
 static void *first_uprobe_attach(void *context)
 {
 	struct first_uprobe *first = context;
+	/* Behind its end an empty file has no place for another one. */
+	const uint64_t offset = 0;
 	int program, file;
 	char path[40];
-	uint64_t i;
+	unsigned i;
 
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE))
 		return NULL;
@@ -63,7 +65,7 @@ static void *first_uprobe_attach(void *context)
 	for (i = 0; i < FIRST_UPROBES && program >= 0 && file >= 0; i++) {
 		if (i && first_uprobe_waits(first))
 			break;
-		if (uprobe_multi_link(UPROBE_ENTRY, program, path, &i, NULL, NULL, 1, 0) < 0)
+		if (uprobe_multi_link(UPROBE_ENTRY, program, path, &offset, NULL, NULL, 1, 0) < 0)
 			break;
 	}
 	return NULL;

@@ -102,6 +102,26 @@ if grep -q '^0*[1-9a-f].* _text$' /proc/kallsyms; then
 		"$root/build/tests/tools/stacks" "$tmp/shared/kernel.pftrace"
 fi
 
+# --- events that the kernel permits to root -------------------------------------------------------------
+
+# The path of a probe is an address, which the user can guess; whether one in the kernel opens tells where the kernel is.
+opens_event() { # EVENT COMMAND...
+	event=$1
+	shift
+	"$@" "$proftrace" -q -o "$tmp/shared/event.pftrace" -e "$event" -- true >"$tmp/said" 2>&1
+}
+for pmu in uprobe kprobe breakpoint; do
+	[ -e /sys/bus/event_source/devices/$pmu ] || { skip "-e $pmu" "no such PMU"; continue; }
+	opens_event $pmu/config2=1/ by_sudo "$one_uid" "$one_gid"
+	never_else "-e $pmu: opens nothing, and says so" "$?: $(grep '^hint' "$tmp/said")" "1: hint: only root itself may count this, not by sudo"
+	opens_event $pmu/config2=1/ env
+	never_else "-e $pmu: root itself is told what the kernel says" "$?: $(grep -c 'not by sudo' "$tmp/said")" "1: 0"
+done
+id=$(cat /sys/kernel/tracing/events/sched/sched_switch/id 2>/dev/null) && {
+	opens_event "tracepoint/config=$id/" by_sudo "$one_uid" "$one_gid"
+	equal "-e tracepoint: is counted" $? 0
+}
+
 # --- a rank that hands its process over -----------------------------------------------------------------
 
 cd "$tmp/shared" || exit 1

@@ -4,7 +4,7 @@
  * are those of perf and, beyond these, of libpfm4. Every result was tried on this machine, so that
  * nothing is refused later, when probes are attached already.
  *
- * This is the only header of the folder, which calls base/ only.
+ * This is the only header of the folder, which calls base/ and privilege/invoker.h only.
  */
 #ifndef PROFTRACE_COUNTERS_COUNTERS_H
 #define PROFTRACE_COUNTERS_COUNTERS_H
@@ -56,8 +56,13 @@ void counters_nearest(const char *name, bool (*counts)(const char *name), char *
 int pmu_encode(const char *devices, const char *pmu, const char *terms,
 	       struct perf_event_attr *ret_attr, struct failure *f);
 
-/* Whether a PMU of this type is one of CPU cores, some of which may have others. */
-bool pmu_is_of_cpus(const char *devices, uint32_t type);
+/* What a PMU of this type counts. */
+enum pmu_scope {
+	PMU_OF_CPUS,	/* what the cores do; some cores may have another one */
+	PMU_OF_MACHINE, /* what all of them do together */
+	PMU_OF_OTHERS,	/* probes, breakpoints, and whatever else there is */
+};
+enum pmu_scope pmu_find_scope(const char *devices, uint32_t type);
 
 /* Calls each for the events that have a name in the kernel, as pmu/event/. */
 void pmu_each(const char *devices, void (*each)(void *context, const char *name, const char *text),

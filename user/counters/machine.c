@@ -12,16 +12,25 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "privilege/invoker.h"
 
 /*
- * Whether the event is one of CPUs' own. Others, which the kernel permits to whoever has CAP_PERFMON, put probes into the
- * kernel and tell where it is, slow down system calls of every user, or count what the whole machine does.
+ * The kernel permits any event to whoever has CAP_PERFMON. Probes are refused under sudo, too: one that opens tells where the
+ * kernel is, and one of user space can be anywhere in any file, because its path is an address that the caller chooses.
+ * Without root, also those that slow down system calls of every user, or count what the whole machine does.
  */
-static bool event_is_of_cpus(const struct perf_event_attr *attr)
+static bool event_is_permitted(const struct perf_event_attr *attr)
 {
-	return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_SOFTWARE ||
-	       attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW ||
-	       pmu_is_of_cpus(PMU_DEVICES, attr->type);
+	enum pmu_scope scope = PMU_OF_CPUS;
+
+	if (!invoker_uid())
+		return true;
+	if (attr->type == PERF_TYPE_TRACEPOINT)
+		scope = PMU_OF_MACHINE;
+	else if (attr->type != PERF_TYPE_HARDWARE && attr->type != PERF_TYPE_SOFTWARE &&
+		 attr->type != PERF_TYPE_HW_CACHE && attr->type != PERF_TYPE_RAW)
+		scope = pmu_find_scope(PMU_DEVICES, attr->type);
+	return scope == PMU_OF_CPUS || (scope == PMU_OF_MACHINE && !getuid());
 }
 
 static int open_perf_event(const struct counter_spec *spec, int cpu, int group, bool pinned)
@@ -29,7 +38,7 @@ static int open_perf_event(const struct counter_spec *spec, int cpu, int group, 
 	struct perf_event_attr attr = spec->attr;
 	int fd;
 
-	if (geteuid() != 0 && !event_is_of_cpus(&attr))
+	if (!event_is_permitted(&attr))
 		return -EACCES;
 	attr.size = sizeof(attr);
 	attr.pinned = pinned && group < 0; /* the others follow the leader of their group */
@@ -132,9 +141,9 @@ static void explain_refusal(struct failure *f, const struct counters *c, unsigne
 		return;
 	}
 	failure_set(f, error, "cannot count", spec->spelled, refusal_reason(error));
-	if (geteuid() != 0 && !event_is_of_cpus(&spec->attr)) {
-		failure_hint(f, "only root may count events that are not the CPUs': run proftrace "
-				"with sudo");
+	if (!event_is_permitted(&spec->attr)) {
+		failure_hint(f, getuid() ? "only root may count events that are not the CPUs'"
+					 : "only root itself may count this, not by sudo");
 		return;
 	}
 	if (error == -EACCES || error == -EPERM) {

@@ -228,23 +228,30 @@ void pmu_each(const char *devices, void (*each)(void *context, const char *name,
 	closedir(dir);
 }
 
-/* Those of cores list their `cpus`, where there are several kinds of them; others have a `cpumask`, or nothing. */
-bool pmu_is_of_cpus(const char *devices, uint32_t type)
+static enum pmu_scope read_pmu_scope(const char *directory, const char *pmu)
+{
+	char text[TEXT_SIZE];
+
+	if (!strcmp(pmu, "msr") || !read_sysfs_line(directory, "", "cpus", text))
+		return PMU_OF_CPUS;
+	return read_sysfs_line(directory, "", "cpumask", text) ? PMU_OF_OTHERS : PMU_OF_MACHINE;
+}
+
+/* Those of cores list their `cpus`, where there are several kinds of them; those of the machine say which CPU asks them. */
+enum pmu_scope pmu_find_scope(const char *devices, uint32_t type)
 {
 	char directory[2 * TEXT_SIZE], text[TEXT_SIZE];
+	enum pmu_scope scope = PMU_OF_OTHERS;
 	struct dirent *entry;
 	DIR *dir = opendir(devices);
-	bool found = false;
 
-	while (dir && !found && (entry = readdir(dir))) {
+	while (dir && scope == PMU_OF_OTHERS && (entry = readdir(dir))) {
 		snprintf(directory, sizeof(directory), "%s/%.255s", devices, entry->d_name);
-		found = is_pmu_name(entry->d_name) &&
-			!read_sysfs_line(directory, "", "type", text) &&
-			strtoul(text, NULL, 10) == type &&
-			(!strcmp(entry->d_name, "msr") ||
-			 !read_sysfs_line(directory, "", "cpus", text));
+		if (is_pmu_name(entry->d_name) && !read_sysfs_line(directory, "", "type", text) &&
+		    strtoul(text, NULL, 10) == type)
+			scope = read_pmu_scope(directory, entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
-	return found;
+	return scope;
 }

@@ -12,9 +12,14 @@ enum exit_status {
 };
 
 int cmd_record(int argc, char **argv);
-/* Rejects limits on open files and on the stack with which no recording is possible. */
+/* Rejects a limit on open files with which no recording is possible. */
 struct failure;
 int check_limits(struct failure *f);
+/* Raises a low limit of the stack, first of all; STATUS_FAILED: it cannot be, and this is said. */
+int stack_limit_raise(void);
+struct rlimit;
+/* Changes the limit to that which the caller had set. */
+void stack_limit_callers(struct rlimit *limit);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

@@ -36,7 +36,6 @@
 
 /* Fewer are not enough for any recording: programs, maps, ring buffers, outputs and the files of a small program. */
 #define LEAST_DESCRIPTORS  72
-#define LEAST_STACK	   (256 << 10)
 #define RECORDER_NICE	   (-15)
 #define KERNEL_EVENTS	   (4 << 20) /* buffer bytes with --stats-only, which has no marks in buffers */
 #define INCLUDED_BEFORE_NS 3600000000000ull
@@ -107,16 +106,11 @@ static bool records_stacks(const struct record_options *o)
 
 int check_limits(struct failure *f)
 {
-	struct rlimit files, stack;
+	struct rlimit files;
 
-	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_max < LEAST_DESCRIPTORS)
-		return failure_set(f, -EMFILE, "cannot start", "", NULL);
-	if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_max >= LEAST_STACK)
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_max >= LEAST_DESCRIPTORS)
 		return 0;
-	failure_set(f, -ENOMEM, "cannot start", "", "the stack limit is too low");
-	failure_hint(f, "raise the hard limit (as root, or in limits.conf): `ulimit -Hs %d`",
-		     LEAST_STACK >> 10);
-	return -ENOMEM;
+	return failure_set(f, -EMFILE, "cannot start", "", NULL);
 }
 
 /*
@@ -125,13 +119,10 @@ int check_limits(struct failure *f)
  */
 static void record_set_limits(const struct command_limits *old)
 {
-	struct rlimit files = old->files, stack = old->stack, cpu = old->cpu;
+	struct rlimit files = old->files, cpu = old->cpu;
 
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	if (stack.rlim_cur < LEAST_STACK)
-		stack.rlim_cur = LEAST_STACK;
-	setrlimit(RLIMIT_STACK, &stack);
 	if (cpu.rlim_max != RLIM_INFINITY && cpu.rlim_cur == cpu.rlim_max && cpu.rlim_max > 1)
 		cpu.rlim_cur = cpu.rlim_max - 1;
 	setrlimit(RLIMIT_CPU, &cpu);
@@ -146,6 +137,7 @@ static int record_prepare(struct recording *r, struct utsname *u, struct failure
 	 * the buffers. The recorder sleeps when there is nothing to do.
 	 */
 	command_limits_read(&r->limits);
+	stack_limit_callers(&r->limits.stack);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 	/* Shell scripts start background commands with SIGINT ignored. */
 	signal(SIGINT, SIG_DFL);

@@ -397,6 +397,37 @@ static void reads_strings_of_the_dynamic_section(void **state)
 	done(elf);
 }
 
+/* They are read in blocks. The section ends without DT_NULL, and what is behind it does not belong to it. */
+static void reads_a_long_dynamic_section(void **state)
+{
+	const unsigned n = 70;
+	char texts[64] = "";
+	struct elf_file *elf;
+	struct image m;
+	Elf64_Dyn *d;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	image_segment(&m, SEG_DYNAMIC)->p_offset = IMAGE_CODE;
+	image_segment(&m, SEG_DYNAMIC)->p_filesz = n * sizeof(*d);
+	d = (Elf64_Dyn *)(m.bytes + IMAGE_CODE);
+	memcpy(d, m.bytes + IMAGE_DYNAMIC, 3 * sizeof(*d));
+	for (unsigned i = 3; i <= n; i++)
+		d[i] = (Elf64_Dyn){ DT_DEBUG, { 0 } };
+	d[63] = d[n - 1] = (Elf64_Dyn){ DT_NEEDED, { 1 } };
+	d[64] = d[n] = (Elf64_Dyn){ DT_NEEDED, { 10 } };
+	elf = must_open(&m);
+	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
+	assert_string_equal(texts, "puts;debug_state;puts;");
+	done(elf);
+	d[65] = (Elf64_Dyn){ DT_NULL, { 0 } };
+	elf = must_open(&m);
+	*texts = '\0';
+	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
+	assert_string_equal(texts, "puts;debug_state;");
+	done(elf);
+}
+
 static void finds_the_real_dynamic_linker(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), linker;
@@ -494,6 +525,7 @@ int main(void)
 		cmocka_unit_test(survives_endless_hash_chains),
 		cmocka_unit_test(searches_long_tables_for_a_while),
 		cmocka_unit_test(reads_strings_of_the_dynamic_section),
+		cmocka_unit_test(reads_a_long_dynamic_section),
 		cmocka_unit_test(finds_the_real_dynamic_linker),
 		cmocka_unit_test(finds_usdt_probes),
 		cmocka_unit_test(interp_without_end_is_empty),

@@ -188,34 +188,6 @@ static int elf_read_header(struct elf_file *elf, Elf64_Ehdr *h, struct failure *
 	return elf_check_header(h, f);
 }
 
-/* Whether the flags of a dynamic section say that the file is a program, which else looks like a library. */
-static bool elf_is_pie(const struct elf_file *elf, const struct elf_segment *dynamic)
-{
-	uint64_t at;
-	Elf64_Dyn d;
-
-	for (at = 0; at + sizeof(d) <= dynamic->filesz && at < ELF_MAX_DYNAMIC; at += sizeof(d)) {
-		if (elf_file_read(elf, dynamic->offset + at, &d, sizeof(d)) || d.d_tag == DT_NULL)
-			return false;
-		if (d.d_tag == DT_FLAGS_1)
-			return d.d_un.d_val & DF_1_PIE;
-	}
-	return false;
-}
-
-bool elf_file_is_static(const struct elf_file *elf)
-{
-	unsigned i;
-
-	if (elf->has_interp || elf->type == ET_EXEC)
-		return !elf->has_interp;
-	for (i = 0; i < elf->n_segments; i++) {
-		if (elf->segments[i].type == PT_DYNAMIC)
-			return elf_is_pie(elf, &elf->segments[i]);
-	}
-	return false;
-}
-
 static void elf_read_interp(struct elf_file *elf, const Elf64_Phdr *p)
 {
 	char path[ELF_MAX_INTERP];

@@ -25,7 +25,6 @@ enum {
 	ELF_MAX_SECTIONS = 65536,
 	ELF_MAX_NOTES = 4 << 20, /* bytes of notes read from one segment or section */
 	ELF_MAX_INTERP = 256,
-	ELF_MAX_DYNAMIC = 65536, /* bytes of a dynamic section that are searched */
 	ELF_MAX_BUILD_ID = 64,
 };
 

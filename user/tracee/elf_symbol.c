@@ -18,6 +18,7 @@
 #define MAX_SAME	    16	 /* of these, symbols with the right hash */
 #define CHAIN_BLOCK	    64	 /* entries of one chain that are read at once */
 #define SECTIONS_BLOCK	    32	 /* section headers that are read at once */
+#define DYNAMIC_BLOCK	    64	 /* entries of PT_DYNAMIC; real ones have about thirty */
 #define MAX_SYMBOLS	    262144
 #define MAX_DYNAMIC_SYMBOLS 4096 /* without a hash table, which every program that runs has */
 #define MAX_SYMBOL_NAME	    128
@@ -230,20 +231,44 @@ static void elf_table_offset(const struct elf_file *elf, uint64_t vaddr, uint64_
 		*ret_offset = 0;
 }
 
+/* Of one segment; the rest begins as 0. */
+struct dynamic_entries {
+	const struct elf_segment *segment;
+	unsigned n_read, n, at; /* of the segment; of the block; of these, the next one */
+	Elf64_Dyn block[DYNAMIC_BLOCK];
+};
+
+/* Returns 1 and the next entry, 0 at the end, or negative errno. */
+static int elf_next_dynamic(const struct elf_file *elf, struct dynamic_entries *e, Elf64_Dyn *ret)
+{
+	uint64_t left = e->segment->filesz / sizeof(*ret);
+	int r;
+
+	left = (left < MAX_DYNAMIC ? left : MAX_DYNAMIC) - e->n_read;
+	if (e->at == e->n) {
+		if (!left)
+			return 0;
+		r = elf_read_entries(elf, e->segment->offset + e->n_read * sizeof(*ret), e->block,
+				     sizeof(*ret), left < DYNAMIC_BLOCK ? left : DYNAMIC_BLOCK,
+				     &e->n);
+		if (r)
+			return r;
+		e->n_read += e->n;
+		e->at = 0;
+	}
+	*ret = e->block[e->at++];
+	return ret->d_tag != DT_NULL;
+}
+
 static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segment *segment,
 			     struct dynamic *d)
 {
-	Elf64_Dyn entry;
+	struct dynamic_entries entries = { .segment = segment };
+	Elf64_Dyn entry = { 0 };
 	int r;
 
-	for (uint64_t i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
-		r = elf_file_read(elf, segment->offset + i * sizeof(entry), &entry, sizeof(entry));
-		if (r)
-			return r;
+	while ((r = elf_next_dynamic(elf, &entries, &entry)) > 0) {
 		switch (entry.d_tag) {
-		case DT_NULL:
-			i = MAX_DYNAMIC;
-			break;
 		case DT_SYMTAB:
 			elf_table_offset(elf, entry.d_un.d_ptr, &d->symbols);
 			break;
@@ -267,7 +292,7 @@ static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segmen
 			break;
 		}
 	}
-	return d->symbols && d->strings ? 0 : -ENOENT;
+	return r ? r : d->symbols && d->strings ? 0 : -ENOENT;
 }
 
 /* *ret_hashed: there is a hash table, so a symbol that was not found does not exist. */
@@ -393,25 +418,39 @@ bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size)
 void elf_file_dynamic_strings(const struct elf_file *elf, int64_t tag,
 			      void (*each)(void *context, const char *text), void *context)
 {
-	const struct elf_segment *segment = elf->segments;
+	struct dynamic_entries entries = { .segment = elf->segments };
 	char text[PATH_MAX];
 	struct dynamic d;
-	Elf64_Dyn entry;
+	Elf64_Dyn entry = { 0 };
 
 	elf_read_dynamic(elf, &d);
-	while (segment < elf->segments + elf->n_segments && segment->type != PT_DYNAMIC)
-		segment++;
-	if (!d.strings || segment == elf->segments + elf->n_segments)
+	while (entries.segment < elf->segments + elf->n_segments &&
+	       entries.segment->type != PT_DYNAMIC)
+		entries.segment++;
+	if (!d.strings || entries.segment == elf->segments + elf->n_segments)
 		return;
-	for (uint64_t i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
-		if (elf_file_read(elf, segment->offset + i * sizeof(entry), &entry,
-				  sizeof(entry)) ||
-		    entry.d_tag == DT_NULL)
-			return;
+	while (elf_next_dynamic(elf, &entries, &entry) > 0) {
 		if (entry.d_tag == tag &&
 		    elf_read_dynamic_string(elf, &d, entry.d_un.d_val, text, sizeof(text)))
 			each(context, text);
 	}
+}
+
+bool elf_file_is_static(const struct elf_file *elf)
+{
+	struct dynamic d = { 0 };
+	unsigned i;
+
+	if (elf->has_interp || elf->type == ET_EXEC)
+		return !elf->has_interp;
+	for (i = 0; i < elf->n_segments; i++) {
+		if (elf->segments[i].type != PT_DYNAMIC)
+			continue;
+		/* A program without symbols is a program as well. */
+		elf_parse_dynamic(elf, &elf->segments[i], &d);
+		return d.flags_1 & DF_1_PIE;
+	}
+	return false;
 }
 
 bool elf_file_is_program(const struct elf_file *elf)

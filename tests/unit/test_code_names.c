@@ -268,6 +268,11 @@ static void reads_kernel_symbols(void **state)
 	check_kernel(k, 0xffffffffc0000001, "hello", "module");
 	check_kernel(k, 0xffffffffc0000100, "there", "module");
 	check_kernel(k, 0xffffffffd0000000, NULL, NULL);
+	assert_true(kernel_symbols_keep(k, 0xffffffff81000000));
+	assert_true(kernel_symbols_keep(k, 0xffffffff810003ff));
+	assert_false(kernel_symbols_keep(k, 0xffffffff80ffffff)); /* modules, on arm64 */
+	assert_false(kernel_symbols_keep(k, 0xffffffffb0000000));
+	assert_false(kernel_symbols_keep(k, 0xffffffffc0000001));
 	kernel_symbols_free(k);
 	close(fd);
 }
@@ -299,6 +304,8 @@ static void moved_kernel_symbols(void **state)
 	check_kernel(k, STACK_KERNEL_BEGIN + 0x100, "_stext", NULL);
 	check_kernel(k, STACK_KERNEL_BEGIN + 0x200, "local", NULL);
 	check_kernel(k, STACK_KERNEL_BEGIN - 0x1345000, "hello", "module");
+	assert_true(kernel_symbols_keep(k, STACK_KERNEL_BEGIN + 0x100));
+	assert_false(kernel_symbols_keep(k, STACK_KERNEL_BEGIN - 0x1345000));
 	assert_true(pread(again, text, sizeof(text) - 1, 0) > 0);
 	assert_string_equal(text, "ffffffff7fcbb000 t hello\t[module]\n"
 				  "ffffffff81000000 t _stext\n"

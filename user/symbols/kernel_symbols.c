@@ -33,6 +33,7 @@ struct kernel_symbols {
 	char *texts;
 	size_t used, capacity;
 	uint32_t module; /* the last one: symbols of a module come together */
+	uint64_t last;	 /* the highest one that is not a module's */
 };
 
 static uint32_t kallsyms_add_text(struct kernel_symbols *k, const char *text)
@@ -132,11 +133,18 @@ static void kallsyms_shift(struct kernel_symbols *k)
 	uint32_t i;
 
 	for (i = 0; i < k->n; i++) {
-		if (!k->symbols[i].module && k->symbols[i].address < begin)
+		if (k->symbols[i].module)
+			continue;
+		if (k->symbols[i].address < begin)
 			begin = k->symbols[i].address;
+		if (k->symbols[i].address > k->last)
+			k->last = k->symbols[i].address;
 	}
-	for (i = 0; i < k->n && begin != UINT64_MAX; i++)
+	if (begin == UINT64_MAX)
+		return;
+	for (i = 0; i < k->n; i++)
 		k->symbols[i].address -= begin - STACK_KERNEL_BEGIN;
+	k->last -= begin - STACK_KERNEL_BEGIN;
 }
 
 static int read_kallsyms(struct kernel_symbols *k, int fd)
@@ -207,6 +215,11 @@ void kernel_symbols_free(struct kernel_symbols *k)
 	free(k->symbols);
 	free(k->texts);
 	free(k);
+}
+
+bool kernel_symbols_keep(const struct kernel_symbols *k, uint64_t address)
+{
+	return address >= STACK_KERNEL_BEGIN && address < k->last;
 }
 
 const char *kernel_symbols_find(const struct kernel_symbols *k, uint64_t address,

@@ -96,6 +96,10 @@ int kernel_symbols_read(int fd, struct kernel_symbols **ret);
 /* Writes what it reads from the descriptor to the other one, in the same form. Returns 0 or negative errno. */
 int kernel_symbols_copy(int fd, int to);
 void kernel_symbols_free(struct kernel_symbols *symbols);
+/*
+ * Whether the name of this address stays as it is: it is in the kernel itself. Modules and BPF programs come and go.
+ */
+bool kernel_symbols_keep(const struct kernel_symbols *symbols, uint64_t address);
 
 /*
  * NULL: not known. *ret_module: without brackets; NULL: the kernel itself. Valid until the symbols

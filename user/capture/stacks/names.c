@@ -181,7 +181,8 @@ struct naming {
 	const struct code_mapping *mapping;
 	const struct code_frame **frames;
 	uint32_t n, capacity;
-	bool is_early; /* records are not read meanwhile, so no server is asked */
+	bool is_early;	    /* records are not read meanwhile, so no server is asked */
+	bool is_kernel_new; /* the kernel's symbols were read for these frames */
 };
 
 static void collect_unnamed_frame(void *context, const struct code_frame *frame)
@@ -220,7 +221,6 @@ static int wait_for_kernel_copy(struct stacks *s)
 	return error;
 }
 
-/* Symbols read while recording are kept until frames are named. */
 bool stacks_read_kernel(struct capture *c)
 {
 	struct stacks *s = c->stacks;
@@ -245,18 +245,34 @@ bool stacks_read_kernel(struct capture *c)
 static void begin_mapping_names(struct naming *n, const struct code_mapping *mapping)
 {
 	n->mapping = mapping;
-	if (mapping->kind == CODE_KERNEL && !n->c->stacks->kernel_symbols)
-		stacks_read_kernel(n->c);
 	if (mapping->kind == CODE_JIT && !n->is_early)
 		read_jit_map(n->c->stacks, mapping);
 }
 
+/*
+ * Reading all symbols takes 60 ms. Only names of modules and BPF programs, which may have been loaded since, need it again.
+ */
+static void naming_read_kernel(struct naming *n, uint64_t address)
+{
+	struct stacks *s = n->c->stacks;
+
+	if (n->is_kernel_new)
+		return;
+	if (s->kernel_symbols && (n->is_early || kernel_symbols_keep(s->kernel_symbols, address)))
+		return;
+	kernel_symbols_free(s->kernel_symbols);
+	stacks_read_kernel(n->c);
+	n->is_kernel_new = true;
+}
+
 static unsigned name_kernel_frame(struct naming *n, uint64_t address, struct code_line *line)
 {
-	struct kernel_symbols *kernel = n->c->stacks->kernel_symbols;
+	struct kernel_symbols *kernel;
 	const char *module = NULL, *name;
 	char text[512];
 
+	naming_read_kernel(n, address);
+	kernel = n->c->stacks->kernel_symbols;
 	name = kernel ? kernel_symbols_find(kernel, address, &module) : NULL;
 	if (!name)
 		return 0;
@@ -385,9 +401,6 @@ void capture_name_frames(struct capture *c)
 
 	if (!s || callstacks_frames(s->store) == s->named_to)
 		return;
-	/* Modules and BPF programs may have been loaded since they were read. */
-	kernel_symbols_free(s->kernel_symbols);
-	s->kernel_symbols = NULL;
 	n.capacity = callstacks_frames(s->store);
 	n.frames = malloc(n.capacity * sizeof(*n.frames));
 	if (!n.frames)
@@ -399,8 +412,6 @@ void capture_name_frames(struct capture *c)
 	for (uint32_t i = 0; i < n.n; i++)
 		name_frame(&n, n.frames[i]);
 	s->named_to = callstacks_frames(s->store);
-	kernel_symbols_free(s->kernel_symbols);
-	s->kernel_symbols = NULL;
 	free(n.frames);
 	log_missing_names(c);
 }

@@ -71,8 +71,9 @@
  *
  * Call stacks (samples.c, loops_stack.c)
  *	A program that computes, sampled 10,000 times a second, with a stack of about 15 functions: the
- *	time that interrupts take, less the time that they take without a tracer, and the CPU time of the
- *	tracer, per sample.
+ *	time that interrupts take, less the time that they take without a tracer. "its CPU" is the CPU
+ *	time of the tracer for each further sample, from a short recording and a longer one; "start and
+ *	end" is what is left of it, once for each recording. "of perf -g" compares "both".
  */
 #include <errno.h>
 #include <signal.h>

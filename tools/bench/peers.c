@@ -66,6 +66,7 @@ static int run_ourselves(struct bench *b, const struct peer *p, struct subject *
 	s->bytes = got.bytes;
 	s->kept = got.written;
 	s->cpu_ns = got.cpu_ns;
+	s->start_cpu_ns = r.ready_cpu_ns;
 	s->switches_lost = got.switches_lost;
 	s->stacks = got.stacks;
 	s->stacks_lost = got.stacks_lost;
@@ -110,6 +111,7 @@ static void parse_words(struct subject *script, struct sample *s, uint64_t befor
 			keep_word(s, script->line);
 		} else if (sscanf(script->line, "cpu %" SCNu64, &number) == 1) {
 			s->cpu_ns = number > before_ns ? number - before_ns : 0;
+			s->start_cpu_ns = before_ns;
 			s->has_cpu = before_ns != 0;
 		}
 	}

@@ -53,6 +53,7 @@ struct sample {
 	double ns[MAX_LOADS];
 	double off_ns;			      /* of the first load's loop */
 	uint64_t events, bytes, kept, cpu_ns; /* of all loads */
+	uint64_t start_cpu_ns;		      /* before the first load; not in cpu_ns */
 	uint64_t switches_lost, stacks, stacks_lost;
 	bool has_off, has_bytes, has_kept, has_cpu, has_stacks;
 	char late[160]; /* what did not happen; empty if all did */

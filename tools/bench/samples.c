@@ -3,20 +3,27 @@
  * Measures the cost of call-stack samples (--sample) and those of other tracers. The cost to the
  * program is the time that interrupts take from it (loops_stack.c), less what they take without a
  * tracer.
+ *
+ * A tracer uses most of its own CPU time once: it verifies programs, reads symbols, writes out what it
+ * has kept. So each is measured twice. What the longer recording takes more, for each sample that it
+ * has more, is the cost of a sample; the rest is the cost of a recording.
  */
 #include "peers.h"
 
 #include <string.h>
 
 #define RATE   "10000" /* tools/bench/peers.sh has the same */
-#define ROUNDS 300     /* milliseconds */
+#define ROUNDS 1000    /* milliseconds */
 #define RUNS   3
+#define FEW    100 /* milliseconds of the shorter recording */
+#define PERF   "perf record -g"
+#define SUM    "both"
 
 static const char *const with_samples[] = { "--sample", RATE, NULL };
 
 static const struct peer peers[] = {
 	{ NULL, "proftrace --sample", "marks", "stack", ROUNDS, OUT_PERFETTO, 0, 0, with_samples },
-	{ "perf-sample", "perf record -g", "marks", "stack", ROUNDS, 0, TARGET_COMMANDED, 0, NULL },
+	{ "perf-sample", PERF, "marks", "stack", ROUNDS, 0, TARGET_COMMANDED, 0, NULL },
 	{ "perf-sample-dwarf", "perf record --call-graph dwarf", "marks", "stack", ROUNDS, 0,
 	  TARGET_COMMANDED, 0, NULL },
 	{ "bpftrace-sample", "bpftrace, counting", "marks", "stack", ROUNDS, 0, 0, 0, NULL },
@@ -33,21 +40,45 @@ static double least(const double *values, unsigned n)
 	return low;
 }
 
-static void add(struct bench *b, const char *row, const struct sample *s)
+static double samples_of(const struct sample *s)
+{
+	return s->has_stacks ? s->stacks : s->kept;
+}
+
+/* What a sample costs its program and the tracer, and a recording the tracer. */
+static void add(struct bench *b, const char *row, const struct sample *s, const struct sample *few)
 {
 	struct results *r = &b->results;
-	double samples = s->has_stacks ? s->stacks : s->kept;
-	double more = (least(s->ns, RUNS) - s->off_ns) * s->events;
+	double samples = samples_of(s), more = samples - samples_of(few), each;
+	double program = (least(s->ns, RUNS) - s->off_ns) * s->events / samples;
 
-	results_add(r, SECTION_SAMPLES, row, "samples", "", samples);
-	results_add(r, SECTION_SAMPLES, row, "in the program", "ns", more / samples);
-	if (s->has_cpu)
-		results_add(r, SECTION_SAMPLES, row, "its CPU", "ns", s->cpu_ns / samples);
+	results_add(r, SECTION_SAMPLES, row, "in the program", "ns", program);
+	if (s->has_cpu && few->has_cpu && more > 0) {
+		each = ((double)s->cpu_ns - few->cpu_ns) / more;
+		results_add(r, SECTION_SAMPLES, row, "its CPU", "ns", each);
+		results_add(r, SECTION_SAMPLES, row, SUM, "ns", program + each);
+		results_add(r, SECTION_SAMPLES, row, "start and end", "ms",
+			    (few->start_cpu_ns + few->cpu_ns - each * samples_of(few)) / 1e6);
+	}
 	if (s->has_bytes)
 		results_add(r, SECTION_SAMPLES, row, "bytes", "bytes", s->bytes / samples);
 	if (s->has_stacks)
 		results_add(r, SECTION_SAMPLES, row, "lost %", "%",
 			    100 * s->stacks_lost / (samples + s->stacks_lost));
+}
+
+/* Ratios within one repetition. */
+static void add_ratios(struct results *r)
+{
+	double base = results_last(r, SECTION_SAMPLES, PERF, SUM), sum;
+	unsigned i;
+
+	for (i = 0; base > 0 && i < N_PEERS; i++) {
+		sum = results_last(r, SECTION_SAMPLES, peers[i].row, SUM);
+		if (strcmp(peers[i].row, PERF) && sum > 0)
+			results_add(r, SECTION_SAMPLES, peers[i].row, "of perf -g", "ratio",
+				    sum / base);
+	}
 }
 
 /*
@@ -79,24 +110,34 @@ static void measure_tables(struct bench *b)
 	subject_end(&s, NULL);
 }
 
+/* Returns whether there are samples; otherwise a note says why not. */
+static bool has_samples(struct bench *b, const struct peer *p, const struct load *loads, unsigned n,
+			struct sample *s)
+{
+	int error = peer_sample(b, SECTION_SAMPLES, p, loads, n, s);
+
+	if (error < 0)
+		peer_failed(b, SECTION_SAMPLES, p->row, s, error);
+	else if (!error && !samples_of(s))
+		results_note(&b->results, SECTION_SAMPLES, "%s took no sample", p->row);
+	return !error && samples_of(s);
+}
+
 int measure_samples(struct bench *b)
 {
 	const struct load load = { .loop = "stack", .off = ROUNDS, .off_runs = RUNS };
 	const struct load loads[RUNS] = { load, load, load };
+	const struct load less = { .loop = "stack", .rounds = FEW, .off = 1 };
 	unsigned i;
 
 	for (i = 0; i < N_PEERS; i++) {
-		struct sample s;
-		int error = peer_sample(b, SECTION_SAMPLES, &peers[i], loads, RUNS, &s);
+		struct sample few, s;
 
-		if (error < 0)
-			peer_failed(b, SECTION_SAMPLES, peers[i].row, &s, error);
-		else if (!error && !(s.has_stacks ? s.stacks : s.kept))
-			results_note(&b->results, SECTION_SAMPLES, "%s took no sample",
-				     peers[i].row);
-		else if (!error)
-			add(b, peers[i].row, &s);
+		if (has_samples(b, &peers[i], &less, 1, &few) &&
+		    has_samples(b, &peers[i], loads, RUNS, &s))
+			add(b, peers[i].row, &s, &few);
 	}
+	add_ratios(&b->results);
 	measure_tables(b);
 	results_note(&b->results, SECTION_SAMPLES,
 		     "uftrace and LTTng-UST are left out: they take no samples");

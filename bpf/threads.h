@@ -38,6 +38,12 @@ static __always_inline __u64 pid_tgid_of(const struct task_struct *task)
 	return (__u64)(__u32)task->tgid << 32 | (__u32)task->pid;
 }
 
+/* While it is held (bpf/processes/hold.bpf.c), what a thread does, and what it waits for, is the recorder's. */
+static __always_inline bool thread_is_held(const struct task_struct *task)
+{
+	return held_threads[task->pid & (HOLD_SLOTS - 1)] == pid_tgid_of(task);
+}
+
 static __always_inline struct thread_state *thread_state_slot(__u64 pid_tgid)
 {
 	__u32 slot = pid_tgid & (THREAD_SLOTS - 1);

@@ -92,7 +92,7 @@ static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, str
 	return r;
 }
 
-/* While it is held, the thread takes CPU time that is not the program's, and that is not sampled (stacks.bpf.c). */
+/* thread_is_held() */
 static __always_inline void set_held(bool held)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();

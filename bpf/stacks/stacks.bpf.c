@@ -64,7 +64,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	/* An exiting thread has no memory and therefore no stack. */
 	if (!recording || task->flags & TASK_IS_EXITING || !is_sampled(tgid))
 		return 0;
-	if (held_threads[task->pid & (HOLD_SLOTS - 1)] == pid_tgid_of(task))
+	if (thread_is_held(task))
 		return 0;
 	work = bpf_map_lookup_elem(&sampled_stacks, &zero);
 	if (!work)
@@ -211,7 +211,8 @@ int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	now = bpf_ktime_get_ns();
 	count_unseen_switches(prev, preempt);
-	if (!preempt && prev_state && !(prev->flags & TASK_IS_EXITING) && is_sampled(prev->tgid))
+	if (!preempt && prev_state && !(prev->flags & TASK_IS_EXITING) && is_sampled(prev->tgid) &&
+	    !thread_is_held(prev))
 		save_blocked_stack(ctx, prev, now);
 	if (traced_flags(next->tgid) & TRACED_MARKS)
 		send_blocked_stack(next, now);

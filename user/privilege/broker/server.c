@@ -399,8 +399,8 @@ static int serve_one(struct server *s)
 		return error;
 	if (!n_fds)
 		fd = -1;
-	/* Its end of the socket may have come to another process. */
-	if (getppid() != s->requested.recorder) {
+	/* Its end of the socket may have come to another process. Nor do endless requests keep away who ends the broker. */
+	if (getppid() != s->requested.recorder || links_ended(s->links)) {
 		if (fd >= 0)
 			close(fd);
 		return -EPIPE;

@@ -132,6 +132,24 @@ kill $busy
 wait $busy 2>/dev/null
 equal "states: nobody else's task has a name" "$(grep -c not-to-be-told "$out.json") $(grep -c not-to-be-told "$out.pftrace")" "0 0"
 check "states: others had the CPU" grep -q '(other user)' "$out.json"
+# A process has forbidden itself the processor's counter, which could end it in buffered mode.
+mkfifo "$tmp/off" && cp "$programs/sandboxed" "$bin"
+for whose in root:0 user:1; do
+	named=${whose#*:} whose=${whose%:*}
+	rm -f "$tmp/off.out"
+	if [ $whose = user ]; then set -- as ""; else set -- env; fi
+	"$@" "$bin/sandboxed" counter 1 <"$tmp/off" >"$tmp/off.out" &
+	off=$!
+	exec 9>"$tmp/off"
+	echo >&9
+	wait_for "$tmp/off.out" marks
+	as "" "$recorder" -o "$out" --mode batch-now -- "$bin/executes" 3 2>"$tmp/err" 9>&-
+	exec 9>&-
+	wait $off
+	[ $? != 2 ] || { skip "a process without the counter" "this kernel does not forbid it"; break; }
+	never_else "a process of $whose without the counter: is named to its user alone" \
+		"$(grep -c 'has forbidden itself' "$tmp/err")" "$named"
+done
 as $capabilities "$bin/proftrace" -q -o "$out" --summary-json "$summary" -- "$bin/executes" 3
 equal "capabilities handed on: every mark" "$(field "$summary" marked)" 13
 

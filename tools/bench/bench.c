@@ -65,9 +65,10 @@
  *	not that there are more threads than processors), and with more arguments.
  *
  * Events that are not marks (foreign.c, loops_foreign.c)
- *	Context switches of two threads that take turns on a processor, an existing USDT probe, a
- *	function. The first is the CPU time of the whole process. The time of the same loop without a
- *	tracer is subtracted.
+ *	Context switches of two threads that take turns on a processor, system calls, an existing USDT
+ *	probe, a function. The first is the CPU time of the whole process. The time of the same loop without
+ *	a tracer is subtracted. "of another program" is what proftrace costs a program that it does not
+ *	record (--wait-reasons, --syscalls); "two empty BPF programs" are at both ends of system calls.
  *
  * Call stacks (samples.c, loops_stack.c)
  *	A program that computes, sampled 10,000 times a second, with a stack of about 15 functions: the

@@ -169,6 +169,33 @@ int empty_attach(struct empty *e, const char *path, enum empty_program program, 
 	return error;
 }
 
+int empty_attach_calls(struct empty *e)
+{
+	static const char *const points[] = { "sys_enter", "sys_exit" };
+	const struct bpf_insn list[] = { SET(0, 0), EXIT };
+	int error = 0;
+
+	memset(e, 0, sizeof(*e));
+	e->ring = -1;
+	e->links = calloc(2, sizeof(*e->links));
+	e->program = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "bench", "GPL", list, 2, NULL);
+	if (e->program < 0)
+		error = -errno;
+	for (unsigned i = 0; !error && e->links && i < 2; i++) {
+		int fd = bpf_raw_tracepoint_open(points[i], e->program);
+
+		if (fd < 0)
+			error = -errno;
+		else
+			e->links[e->n_links++] = fd;
+	}
+	if (!e->links)
+		error = -ENOMEM;
+	if (error)
+		empty_detach(e);
+	return error;
+}
+
 void empty_detach(struct empty *e)
 {
 	while (e->n_links)

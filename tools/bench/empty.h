@@ -22,6 +22,8 @@ struct empty {
 
 /* Attaches to every marker of the ELF file at `path`, for all processes, as proftrace does. */
 int empty_attach(struct empty *e, const char *path, enum empty_program program, struct failure *f);
+/* Attaches an empty program to the beginning and one to the end of all system calls. Returns 0 or negative errno. */
+int empty_attach_calls(struct empty *e);
 void empty_detach(struct empty *e);
 
 #endif

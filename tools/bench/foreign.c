@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What can be recorded of a program without a marker in it, beside other tracers: threads that take
- * turns on a processor (--sched), probes of others (-u), and functions (-f). What it costs is what an
- * event takes beyond what the same loop takes while nobody traces. Of threads that take turns it is the
- * CPU time of both, and a turn is a switch and the waking before it.
+ * turns on a processor (--sched), system calls (--syscalls), probes of others (-u), and functions (-f);
+ * and what the first two cost a program while another one is recorded. What it costs is what an event
+ * takes beyond what the same loop takes while nobody traces. Of threads that take turns it is the CPU
+ * time of both, and a turn is a switch and the waking before it.
  */
 #include "peers.h"
 
@@ -12,6 +13,8 @@
 #include <string.h>
 
 static const char *const with_sched[] = { "--sched", NULL };
+static const char *const with_reasons[] = { "--wait-reasons", NULL };
+static const char *const with_calls[] = { "--syscalls", NULL };
 static const char *const with_usdt[] = { "-u", "proftrace_bench:hit", NULL };
 static const char *const with_func[] = { "-f", "bench_called", NULL };
 static const char *const with_returns[] = { "-f", "bench_called", "--return-probes", NULL };
@@ -19,6 +22,11 @@ static const char *const with_returns[] = { "-f", "bench_called", "--return-prob
 #define OURS(loop, rounds, options)                                                   \
 	{                                                                             \
 		NULL, "proftrace", "marks", loop, rounds, OUT_PERFETTO, 0, 0, options \
+	}
+#define OTHERS(loop, rounds, options)                                                       \
+	{                                                                                   \
+		NULL, "proftrace, of another program", "marks", loop, rounds, OUT_PERFETTO, \
+			TARGET_BESIDE, 0, options                                           \
 	}
 #define PERF(loop, rounds)                                                                       \
 	{                                                                                        \
@@ -34,7 +42,14 @@ static const struct seen {
 	struct peer peers[5];
 } all[] = {
 	{ "a switch",
-	  { OURS("switch", 20000, with_sched), PERF("switch", 20000), BPFTRACE("switch", 20000) } },
+	  { OURS("switch", 20000, with_sched), OTHERS("switch", 20000, with_reasons),
+	    PERF("switch", 20000), BPFTRACE("switch", 20000) } },
+	{ "a system call",
+	  { { NULL, "two empty BPF programs", "marks", "syscall", 500000, 0, 0, FLOOR_CALLS, NULL },
+	    OURS("syscall", 500000, with_calls),
+	    OTHERS("syscall", 500000, with_calls),
+	    PERF("syscall", 100000),
+	    BPFTRACE("syscall", 500000) } },
 	{ "a probe of others",
 	  { OURS("probe", 100000, with_usdt), PERF("probe", 100000), BPFTRACE("probe", 100000) } },
 	{ "a function's entry or exit",
@@ -55,7 +70,8 @@ static void report_lost(struct bench *b, const char *column, const struct peer *
 	if (s->switches_lost)
 		results_note(&b->results, SECTION_FOREIGN, "%s, %s: %" PRIu64 " lost", p->row,
 			     column, s->switches_lost);
-	if (s->has_kept && strcmp(p->loop, "switch") && s->kept < s->events)
+	if (s->has_kept && strcmp(p->loop, "switch") && strcmp(p->loop, "syscall") &&
+	    s->kept < s->events)
 		results_note(&b->results, SECTION_FOREIGN,
 			     "%s, %s: %" PRIu64 " of %" PRIu64 " lost", p->row, column,
 			     s->events - s->kept, s->events);
@@ -90,6 +106,6 @@ int measure_foreign(struct bench *b)
 			measure_peer(b, all[i].column, &all[i].peers[j]);
 	}
 	results_note(&b->results, SECTION_FOREIGN,
-		     "uftrace is left out of switches and probes of others: it takes functions");
+		     "uftrace is left out of all but functions: it takes no others");
 	return 0;
 }

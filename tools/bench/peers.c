@@ -47,22 +47,34 @@ static int run_loads(const struct peer *p, struct subject *target, const struct 
 	return 0;
 }
 
+static int start_target(struct bench *b, const struct peer *p, const char *under,
+			struct subject *target);
+
 static int run_ourselves(struct bench *b, const struct peer *p, struct subject *target,
 			 const struct load *loads, unsigned n, struct sample *s)
 {
+	bool beside = p->order == TARGET_BESIDE;
+	struct subject other, *recorded = beside ? &other : target;
 	struct recorded got;
 	struct recorder r;
-	int error, stopped;
+	int error = beside ? start_target(b, p, NULL, &other) : 0, stopped;
 
-	error = recorder_start_with(&r, b->directory, target->said_pid, p->outputs, "64M",
-				    p->options ? "none" : NULL, p->options);
 	if (error)
 		return error;
-	error = recorder_ready(&r, target);
-	if (!error)
-		error = run_loads(p, target, loads, n, s);
-	stopped = recorder_stop(&r, false, &got);
-	keep_late(s, &r.process);
+	error = recorder_start_with(&r, b->directory, recorded->said_pid, p->outputs, "64M",
+				    p->options ? "none" : NULL, p->options);
+	stopped = error;
+	if (!error) {
+		error = recorder_ready(&r, recorded);
+		if (!error)
+			error = run_loads(p, target, loads, n, s);
+		stopped = recorder_stop(&r, false, &got);
+		keep_late(s, &r.process);
+	}
+	if (beside)
+		subject_end(&other, NULL);
+	if (stopped)
+		return error ? error : stopped;
 	s->bytes = got.bytes;
 	s->kept = got.written;
 	s->cpu_ns = got.cpu_ns;
@@ -71,8 +83,9 @@ static int run_ourselves(struct bench *b, const struct peer *p, struct subject *
 	s->stacks = got.stacks;
 	s->stacks_lost = got.stacks_lost;
 	s->has_stacks = got.stacks != 0;
-	s->has_bytes = s->has_kept = s->has_cpu = true;
-	return error ? error : stopped;
+	s->has_bytes = s->has_cpu = true;
+	s->has_kept = !beside;
+	return error;
 }
 
 static int run_program(struct bench *b, const struct peer *p, struct subject *target,
@@ -84,7 +97,8 @@ static int run_program(struct bench *b, const struct peer *p, struct subject *ta
 	int error;
 
 	snprintf(path, sizeof(path), "%s/%s", b->directory, p->program);
-	error = empty_attach(&e, path, PROGRAM_EMPTY, &f);
+	error = p->floor == FLOOR_CALLS ? empty_attach_calls(&e)
+					: empty_attach(&e, path, PROGRAM_EMPTY, &f);
 	if (error) {
 		failure_print(&f, stderr);
 		return error;
@@ -240,13 +254,13 @@ int peer_sample(struct bench *b, const char *section, const struct peer *p,
 			     "its target was not built");
 		return 1;
 	}
-	if (!p->floor)
+	if (!p->floor || p->floor == FLOOR_CALLS)
 		error = run_off(&target, &loads[0], s);
 	if (!error && p->name)
 		return run_other(b, section, p, &target, loads, n, s);
 	if (!error && p->floor == FLOOR_LOOP)
 		error = run_loads(p, &target, loads, n, s);
-	else if (!error && p->floor == FLOOR_PROGRAM)
+	else if (!error && p->floor)
 		error = run_program(b, p, &target, loads, n, s);
 	else if (!error)
 		error = run_ourselves(b, p, &target, loads, n, s);

@@ -10,20 +10,22 @@
  * The order of target and tracer. Either the target runs first and the tracer attaches, as
  * proftrace does; or the target starts when the tracer is ready (LTTng-UST registers before main);
  * or the tracer starts the target (uftrace); or the target runs first and the tracer reports when
- * it records it.
+ * it records it; or proftrace records another process of the program.
  */
 enum target_order {
 	TARGET_FIRST,
 	TARGET_THEN,
 	TARGET_UNDER,
-	TARGET_COMMANDED
+	TARGET_COMMANDED,
+	TARGET_BESIDE
 };
 
-/* Conditions without a tracer: nothing at all, or an empty BPF program on the same site. */
+/* Conditions without a tracer: nothing at all, or an empty BPF program on the same site, or at both ends of system calls. */
 enum floor {
 	NO_FLOOR,
 	FLOOR_LOOP,
-	FLOOR_PROGRAM
+	FLOOR_PROGRAM,
+	FLOOR_CALLS
 };
 
 struct peer {

@@ -237,11 +237,13 @@ bpftrace-switch) count_with_bpftrace 'tracepoint:sched:sched_switch' "/pid == $p
 bpftrace-sample) # the rate that samples.c has
 	count_with_bpftrace 'profile:hz:10000' "/pid == $pid/" '@stacks[ustack(), kstack()] = count();'
 	;;
+bpftrace-syscall) count_with_bpftrace 'tracepoint:raw_syscalls:sys_enter, tracepoint:raw_syscalls:sys_exit' "/pid == $pid/" ;;
 bpftrace-probe) count_with_bpftrace "usdt:$program:proftrace_bench:hit" ;;
 bpftrace-call) count_with_bpftrace "uprobe:$program:bench_called, uretprobe:$program:bench_called" ;;
 perf) run_perf sdt_prof_default:instant sdt ;;
 perf-slices) run_perf sdt_prof_default:begin,sdt_prof_default:end sdt ;;
 perf-switch) run_perf sched:sched_switch nothing ;;
+perf-syscall) run_perf raw_syscalls:sys_enter,raw_syscalls:sys_exit nothing ;;
 perf-sample)
 	need perf linux-perf
 	record_with_perf -F 10000 -g

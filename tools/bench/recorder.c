@@ -162,10 +162,11 @@ static int read_account(const struct recorder *r, struct recorded *ret)
 	ret->written = field(text, "written");
 	ret->lost = field(text, "lost_total");
 	ret->switches = field(text, "sched_events");
-	ret->switches_lost = field(text, "sched_lost");
+	ret->switches_lost = field(text, "sched_lost") + field(text, "syscalls_lost");
 	ret->stacks = field(text, "stacks");
 	ret->stacks_lost = field(text, "stacks_lost");
-	return ret->marked || ret->switches || ret->stacks ? 0 : -ENODATA;
+	return ret->marked || ret->switches || ret->stacks || field(text, "syscalls") ? 0
+										      : -ENODATA;
 }
 
 static uint64_t size_of_traces(const struct recorder *r, bool keep)

@@ -5,8 +5,8 @@
  * Ten times a second the cost of all marks (capture/guard.h) is compared with the CPU time of the processes. Above the
  * limit, domains go over to buffered mode, the costliest first, until the rest is below the limit. A domain comes back
  * when its marks have been so rare for a time that they would cost a quarter of the limit in exact mode, so that it does
- * not change with each burst. Only when nothing is left that can go over does overhead.c turn domains off, if the user
- * has set a limit.
+ * not change with each burst, and only while no thread waits for a library that it opens. Only when nothing is left that
+ * can go over does overhead.c turn domains off, if the user has set a limit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "capture/capture.h"
 #include "capture/guard.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
@@ -34,6 +35,8 @@ struct domain_mode {
 struct modes {
 	struct domain_mode domains[GUARD_DOMAINS];
 	bool moving[GUARD_DOMAINS]; /* these change together */
+	uint64_t held;		    /* threads, so far */
+	uint64_t held_ns;	    /* when the last of them was */
 	bool begin_buffered;
 	bool forbidden; /* capture_counter_forbidden() has been seen */
 };
@@ -159,10 +162,24 @@ static bool domain_is_quiet(struct recording *r, unsigned i, const struct costs 
 	return now_ns - m->quiet_ns >= QUIET_NS;
 }
 
+/*
+ * To detach from hundreds of files can take longer than a thread waits for the library that it opens, whose first marks
+ * would then be missing. No domain has to come back soon.
+ */
+static bool threads_have_waited(struct recording *r)
+{
+	uint64_t held = capture_counts(r->capture)->held, now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (held != r->modes->held)
+		r->modes->held_ns = now_ns;
+	r->modes->held = held;
+	return now_ns - r->modes->held_ns < QUIET_NS;
+}
+
 bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_ns)
 {
 	uint64_t cpu_ns, exact_ns = 0;
-	bool changed = false;
+	bool changed = false, waited;
 	unsigned i;
 
 	/* Of a program that sleeps, a few marks would be a large share. */
@@ -189,8 +206,9 @@ bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_n
 		change_modes(r, costs, true);
 		return true;
 	}
+	waited = threads_have_waited(r);
 	for (i = 1; i < costs->n; i++) {
-		if (!domain_is_quiet(r, i, costs, exact_ns))
+		if (!domain_is_quiet(r, i, costs, exact_ns) || waited)
 			continue;
 		exact_ns += costs->domains[i].exact_ns;
 		r->modes->moving[i] = changed = true;

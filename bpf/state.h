@@ -60,8 +60,6 @@ __u64 followed_late_ns; /* the longest time that a process had no links (privile
 __u32 bases_wanted;	/* bpf/batch/counters.bpf.c: some domain is in buffered mode */
 __u32 counter_off_in; /* a process that may not read the processor's counter (bpf/batch/counter_off.bpf.c) */
 __u64 buffers_left_ns; /* when all domains began to leave buffered mode (HOLD_COUNTER); 0: they have not */
-/* the state of at least one thread is in its task's storage (bpf/threads.h) */
-__u32 threads_stored;
 __u32 syscalls_stored; /* how many threads are in a call whose begin is in the task's storage, or were killed in it */
 /* Aligned to keep the counters out of the cache lines above, which are read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
@@ -117,6 +115,7 @@ struct thread_state {
 	__u64 owner;	 /* in a slot: pid_tgid of the thread; 0: free */
 	__u64 birth;	 /* start time of the thread, since thread numbers are reused */
 	__u64 execution; /* which of its executions has begun the program that the state is of */
+	__u64 stored; /* in a slot: a thread that would use it may have its state in its task's storage */
 	__u32 depth;
 	__u32 too_deep;	 /* open levels beyond MAX_NESTING */
 	__u64 recorded;	 /* one bit per level */

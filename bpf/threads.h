@@ -60,12 +60,12 @@ static __always_inline struct thread_state *thread_state_find(struct task_struct
 {
 	struct thread_state *st = thread_state_slot(pid_tgid);
 
-	if (st && st->owner == pid_tgid && st->birth == task->start_time)
+	if (!st || (st->owner == pid_tgid && st->birth == task->start_time))
 		return st;
-	if (!threads_stored)
+	if (!st->stored)
 		return NULL;
 	st = bpf_task_storage_get(&threads, task, NULL, 0);
-	return st && st->birth ? st : NULL;
+	return st && st->birth == task->start_time ? st : NULL;
 }
 
 /*
@@ -89,9 +89,9 @@ static __always_inline struct thread_state *thread_state_executed(struct task_st
 {
 	struct thread_state *st = thread_state_slot(old);
 
-	if (st && st->owner == old)
+	if (!st || st->owner == old)
 		return st;
-	if (!threads_stored)
+	if (!st->stored)
 		return NULL;
 	return bpf_task_storage_get(&threads, task, NULL, 0);
 }
@@ -134,7 +134,7 @@ static __always_inline struct thread_state *thread_state_of_other(__u64 pid_tgid
 		return NULL;
 	if (st->owner == pid_tgid && st->birth == birth)
 		return st->execution == execution ? st : NULL;
-	if (threads_stored || __sync_val_compare_and_swap(&st->owner, 0, pid_tgid))
+	if (st->stored || __sync_val_compare_and_swap(&st->owner, 0, pid_tgid))
 		return NULL;
 	return slot_begin(st, birth, execution);
 }
@@ -150,7 +150,7 @@ static __always_inline struct thread_state *thread_state_begin(struct task_struc
 		return NULL;
 	owner = __sync_val_compare_and_swap(&st->owner, 0, pid_tgid);
 	if (owner && owner != pid_tgid) {
-		threads_stored = 1;
+		st->stored = 1;
 		st = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		return st ? slot_begin(st, task->start_time, task->self_exec_id) : NULL;
 	}
@@ -158,9 +158,9 @@ static __always_inline struct thread_state *thread_state_begin(struct task_struc
 }
 
 /*
- * The thread exits, or no longer has this number, or executes another program. Whatever `threads_stored` is: the recorder
- * may write it, and a state that outlives an execution would have the memory of the new program read. The deletion fails if a
- * thread was interrupted in such a call on this CPU; a state without a birth is none.
+ * The thread exits, or no longer has this number, or executes another program: a state that outlives an execution would
+ * have the memory of the new program read. In the task's storage it may be since the thread had another number. The deletion
+ * fails if a thread was interrupted in such a call on this CPU; a state without a birth is none.
  */
 static __always_inline void thread_state_end(struct task_struct *task, __u64 pid_tgid)
 {

@@ -10,13 +10,15 @@
 #include "bpf/counters/counters.h"
 #include "bpf/threads.h"
 
+/*
+ * Nothing that the recorder may write decides whether the account is updated: it would then contain what others did on the
+ * CPU.
+ */
 SEC("?watch/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread_state *st;
 
-	if (!recording)
-		return 0;
 	st = thread_state_find(prev, pid_tgid_of(prev));
 	if (st && st->counting)
 		counters_switch_out(st);

@@ -130,14 +130,12 @@ void keep_state(pid_t other, int other_end, pid_t target, int target_end)
 		exit(1);
 	read_number();
 	h.shared->recording = 0;
-	h.shared->threads_stored = 0;
 	if (write(goes[1], "", 1) != 1)
 		exit(1);
 	while (is_traced(target))
 		usleep(1000);
 	/* It makes its secret. */
 	usleep(EXECUTES_US);
-	h.shared->threads_stored = 1;
 	h.shared->recording = 1;
 	say_found(target, secret);
 	kill(target, SIGTERM);

@@ -21,6 +21,18 @@ const volatile bool can_loop = false; /* the kernel has bpf_loop() */
 #define BATCH_EVENTS_UNKNOWN (~0ull)
 #define BATCH_OWNERS_SEVERAL (~0ull)
 
+/*
+ * Sets a counter on the stack to 0 without the verifier's knowing it. If it knows where a counter begins, it may find that a
+ * callback of bpf_loop() never gets to its limit, and remove the comparison: Linux before 6.8 follows one call only, and 6.18
+ * removed that of BATCH_HEADS.
+ */
+const volatile __u64 nothing = 0;
+
+static __always_inline void batch_count_from_zero(void *counter, __u32 size)
+{
+	bpf_probe_read_kernel(counter, size, (const void *)&nothing);
+}
+
 struct batch_key {
 	__u64 pid_tgid;
 	__u64 address;
@@ -292,6 +304,7 @@ __noinline int batches_adopt(struct thread_state *st, __u64 pid_tgid)
 
 	if (!batching || !st)
 		return 0;
+	batch_count_from_zero(&w.n, sizeof(w.n));
 	inherited = bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
 	if (inherited && !inherited->adopted) {
 		inherited->adopted = 1;

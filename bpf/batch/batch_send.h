@@ -449,6 +449,7 @@ __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
 	if (!batching || !st)
 		return 0;
 	batches_adopt(st, pid_tgid);
+	batch_count_from_zero(&w.cost, sizeof(w.cost));
 	if (can_loop) {
 		bpf_loop(BATCHES_MOST, batch_send_mapped, &w, 0);
 	} else {

@@ -172,6 +172,8 @@ __noinline int batches_find_shared(__u64 pid_tgid, __u64 birth, __u64 execution)
 	t.st = thread_state_of_other(pid_tgid, birth, execution);
 	if (t.st)
 		batches_adopt(t.st, pid_tgid);
+	batch_count_from_zero(&t.n, sizeof(t.n));
+	batch_count_from_zero(&t.heads, sizeof(t.heads));
 	bpf_loop(BATCH_TABLES_ON, search_batch_table, &t, 0);
 	return 0;
 }
@@ -244,8 +246,11 @@ static __always_inline void batches_copy_tables(__u32 parent, __u32 child)
 	struct batch_table_copy t = { .from = BATCH_TABLES_OF(parent),
 				      .to = BATCH_TABLES_OF(child) };
 
-	if (batching && each_links && can_loop)
-		bpf_loop(BATCH_TABLES_ON, copy_batch_table, &t, 0);
+	if (!batching || !each_links || !can_loop)
+		return;
+	batch_count_from_zero(&t.n, sizeof(t.n));
+	batch_count_from_zero(&t.next, sizeof(t.next));
+	bpf_loop(BATCH_TABLES_ON, copy_batch_table, &t, 0);
 }
 
 static __noinline long drop_batch_table(__u32 i, struct batch_walk *w)

@@ -23,7 +23,7 @@ attack sudo 3 "$tool" "$made_uid" "$tmp/secret"
 if capable_copy "$tmp/capable"; then
 	cp "$tool" "$tmp/capable" && setcap "$needed_capabilities,cap_checkpoint_restore+ep" "$tmp/capable"
 	set -- setpriv --reuid="$made_uid" --regid="$made_gid" --clear-groups --inh-caps=-all "$tmp/capable" "$made_uid" "$tmp/secret"
-	attack "without root" 3 "$attacks/with_states" "$@"
+	attack "without root" 4 "$attacks/with_states" "$@"
 	attack "without root, the broker is killed" 0 "$@" kill
 else
 	skip "without root" "file capabilities cannot be set here"

@@ -172,6 +172,7 @@ static int see_record(void *context, void *data, size_t size)
 		h.samples_begin += STACK_PROGRAM(stack->ops.b) &&
 				   (stack->addresses[stack->ops.a] & 0xfff) == first_instruction();
 	}
+	h.announced += r->head.kind == RECORD_BATCH && r->ops.b == BATCH_NEW;
 	if (size >= sizeof(*r) + sizeof(secret->text) && r->head.kind == RECORD_BATCH &&
 	    !strcmp((const char *)(r + 1), "a secret"))
 		h.seen_of = r->head.tgid;

@@ -27,8 +27,9 @@ struct hijacked {
 	struct proftrace_bpf__bss *shared;
 	struct ring_buffer *ring;
 	bool own;
-	gid_t group;	  /* of the recorder */
-	uint32_t seen_of; /* process whose buffer came */
+	gid_t group;	    /* of the recorder */
+	uint32_t seen_of;   /* process whose buffer came */
+	uint32_t announced; /* buffers that the kernel has found and told of */
 	uint32_t records;
 	uint32_t samples,
 		samples_begin; /* of all, and of those at the first instruction of a program */

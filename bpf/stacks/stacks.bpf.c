@@ -53,6 +53,8 @@ static __always_inline void send_stack(struct record_stack *r)
 		account_add(ACCOUNT_STACKS_LOST);
 }
 
+#define WALK_LONG_NS 100000
+
 SEC("?perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
@@ -73,6 +75,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	init_record_head(&r->head, RECORD_SAMPLE, tgid, task->pid);
 	r->head.site = bpf_get_smp_processor_id();
 	r->head.object = 0;
+	/* Other users' threads wait for the end of an interrupt, and what is walked is the recorder's. */
+	work->python.until = any_process ? 0 : r->head.ts + WALK_LONG_NS;
 	r->head.level = (__s64)PT_REGS_IP(&ctx->regs) < 0 ? STACK_IN_KERNEL : 0;
 	n = 0;
 	if (kernel_stacks && r->head.level)
@@ -104,7 +108,6 @@ struct {
  */
 #define WALK_QUICK_NS 5000
 #define WALK_SHORT_NS 30000 /* 127 frames take some 25 microseconds */
-#define WALK_LONG_NS  100000
 #define WALK_PAUSE    16
 
 struct {

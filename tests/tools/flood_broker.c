@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * flood_broker KIND PID FILE [own]
+ * flood_broker KIND PID FILE [own [HZ]]
  *
  * What a recorder would do that was taken over: it has the broker attach to the markers of FILE for a process, prints
  * `attached N`, waits for a line of input, and sends requests as fast as they are taken. KIND is what it sends:
@@ -14,8 +14,8 @@
  * that was not taken at once; after 20 s it prints `hangs` instead. With KIND `read` it does read the replies, prints
  * `flooding` after the first 1000, and goes on until it is killed. With `own`, each process has its own links, as
  * without root. With KIND `bases` it has, for a quarter of a second and one reply after the other, the counters of the threads
- * that have a CPU sent: by the request for these, and because a process is recorded anew. It prints `sent N` and `ms N`. Exit
- * status 2: it cannot be tried here.
+ * that have a CPU sent: by the request for these, and because a process is recorded anew, while samples are taken HZ times a second. It prints
+ * `sent N` and `ms N`. Exit status 2: it cannot be tried here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static void stop_with(const struct failure *f)
 	exit(2);
 }
 
-static void start_broker(struct flood *flood, pid_t pid, bool own, bool counts)
+static void start_broker(struct flood *flood, pid_t pid, bool own, bool counts, uint32_t hz)
 {
 	struct broker_config config = {
 		.buffer_bytes = 1 << 20,
@@ -59,6 +59,7 @@ static void start_broker(struct flood *flood, pid_t pid, bool own, bool counts)
 		.follow_children = !own,
 		.functions = true,
 		.prove = prove_functions,
+		.sample_hz = hz,
 		.pids = &pid,
 		.n_pids = 1,
 	};
@@ -212,7 +213,8 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 1;
-	start_broker(&flood, (pid_t)atoi(argv[2]), argc > 4 && !strcmp(argv[4], "own"), bases);
+	start_broker(&flood, (pid_t)atoi(argv[2]), argc > 4 && !strcmp(argv[4], "own"), bases,
+		     argc > 5 ? (uint32_t)atoi(argv[5]) : 0);
 	if (bases) {
 		send_bases(&flood);
 		return 0;

@@ -126,11 +126,11 @@ static int set_traced_flags(const struct loaded_programs *programs, uint32_t pid
 
 /*
  * Threads that have a CPU now, and keep it, send nothing by themselves. A kernel that cannot do this leaves their counters
- * unknown until the next tick. Each time every CPU is interrupted, whoever has it: no more often than timers may do that.
+ * unknown until the next tick. Each time every CPU is interrupted, whoever has it: no more often than the timers leave.
  */
 static void send_bases(struct server *s)
 {
-	const uint64_t due_ns = s->bases_ns + 1000000000 / OWN_MAX_HZ;
+	const uint64_t due_ns = s->bases_ns + s->programs.bases_gap_ns;
 	const struct timespec due = { (time_t)(due_ns / 1000000000), (long)(due_ns % 1000000000) };
 	const struct loaded_programs *programs = &s->programs;
 	uint64_t no_timer = 0;

@@ -227,7 +227,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 			copy_fd(bpf_program__fd(programs->return_sessions ? skel->progs.usdt_session
 									  : skel->progs.usdt),
 				&error);
-	programs->base_fd = bpf_program__autoload(skel->progs.on_timer)
+	programs->base_fd = bpf_program__autoload(skel->progs.on_timer) && programs->bases_gap_ns
 				    ? copy_fd(bpf_program__fd(skel->progs.on_timer), &error)
 				    : -1;
 	if (error)
@@ -442,17 +442,38 @@ static int require_pid_filter(enum pid_filter filter, bool own_only, struct fail
 	return -ENOTSUP;
 }
 
+/* How often the timers of the options interrupt each CPU in a second. */
+static uint64_t timers_hz(const struct broker_config *config)
+{
+	const uint64_t second = 1000000000, interval = config->counter_interval_ns;
+
+	return config->sample_hz + (interval ? second / interval + (second % interval != 0) : 0);
+}
+
+/*
+ * The least time between two interrupts of all CPUs that the recorder may request: those of timers count, too. 0: it may
+ * request none, as they would be so seldom that whoever waits for them would wait for long.
+ */
+static uint64_t bases_gap_ns(const struct broker_config *config)
+{
+	const uint64_t timers = config->own_only ? timers_hz(config) : 0;
+
+	return timers > OWN_MAX_HZ - BASES_LEAST_HZ ? 0 : 1000000000 / (OWN_MAX_HZ - timers);
+}
+
 /* Timers interrupt whatever has the CPU, other users' processes as well. */
 static int require_rate(const struct broker_config *config, struct failure *f)
 {
-	bool samples = config->sample_hz > OWN_MAX_HZ;
+	const uint64_t interval = config->counter_interval_ns;
+	const char *which = "--sample with --counter-interval";
 
-	if (!config->own_only ||
-	    (!samples && (!config->counter_interval_ns ||
-			  config->counter_interval_ns >= 1000000000 / OWN_MAX_HZ)))
+	if (!config->own_only || timers_hz(config) <= OWN_MAX_HZ)
 		return 0;
-	failure_set(f, -EPERM, "not permitted to interrupt the CPUs so often",
-		    samples ? "--sample" : "--counter-interval",
+	if (config->sample_hz > OWN_MAX_HZ)
+		which = "--sample";
+	else if (interval && interval < 1000000000 / OWN_MAX_HZ)
+		which = "--counter-interval";
+	failure_set(f, -EPERM, "not permitted to interrupt the CPUs so often", which,
 		    "that takes time from other users' processes");
 	failure_hint(f, "at most %d times a second, or run proftrace with sudo", OWN_MAX_HZ);
 	return -EPERM;
@@ -468,6 +489,7 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 
 	if (error)
 		return error;
+	programs->bases_gap_ns = bases_gap_ns(config);
 	load_log_begin();
 	/* If this were found when something is attached, the message would come too late. */
 	programs->uprobe_multi = kernel_has_uprobe_multi();

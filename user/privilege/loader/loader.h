@@ -27,6 +27,8 @@ enum {
  * 17 us in a virtual machine.
  */
 #define OWN_MAX_HZ 1000
+/* If the timers leave fewer of these, the broker sends no counters on request (send_bases()). */
+#define BASES_LEAST_HZ 100
 
 /* The programs that are loaded, and what the broker needs of them. */
 struct loaded_programs {
@@ -40,6 +42,7 @@ struct loaded_programs {
 	struct proftrace_bpf__bss *shared;
 	int program_fds[BROKER_PROGRAMS];
 	int base_fd; /* the program that sends the counters of the thread that has the CPU; -1: not needed */
+	uint64_t bases_gap_ns; /* the least time between two runs of it on all CPUs */
 	bool uprobe_multi;
 	bool breaks_nop5;
 	bool return_sessions;

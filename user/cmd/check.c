@@ -307,6 +307,21 @@ static void check_hardware_counters(void)
 	check_counter_limits();
 }
 
+/* Before a program file gets capabilities. */
+static void check_records(void)
+{
+	const enum records_overlap overlap = kernel_records_overlap();
+
+	if (overlap == RECORDS_UNKNOWN)
+		return;
+	check_print("ring buffers", overlap == RECORDS_APART,
+		    overlap == RECORDS_APART
+			    ? "records do not overlap, whatever the reader writes"
+			    : "CVE-2024-41009: give the program file no capabilities (Linux 6.10, "
+			      "6.9.8, "
+			      "6.6.37, 6.1.97, 5.15.164 and 5.10.223 have the fix)");
+}
+
 static void check_confinement(void)
 {
 	bool confined = confine_available(), landlock = landlock_available();
@@ -364,6 +379,7 @@ int cmd_check(int argc, char **argv)
 	check_kernel_stacks();
 	check_new_code();
 	check_confinement();
+	check_records();
 	check_hardware_counters();
 	print_visible(stdout, "%-28s %s\n", "probe sites",
 		      optimised_nop_text(kernel_optimised_nop()));

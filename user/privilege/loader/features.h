@@ -17,6 +17,15 @@ bool kernel_has_sleepable_uprobes(void);
 /* Whether a thread still has its memory when the kernel reports its exit, so that buffers in it can be read. */
 bool kernel_exits_with_memory(void);
 
+/* Whether records of a ring buffer can overlap if its reader wants that (CVE-2024-41009). */
+enum records_overlap {
+	RECORDS_UNKNOWN,
+	RECORDS_OVERLAP,
+	RECORDS_APART,
+};
+
+enum records_overlap kernel_records_overlap(void);
+
 /*
  * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Probe sites"). A
  * kernel that correctly replaces it with a call halves the cost of the entry.

@@ -28,6 +28,10 @@ schedule() { # NAME EVERY PHASE OPTION...
 	check "$attack: descriptors of the command were taken" test "$(said "$tmp/$attack.said" harmless)" -gt 0
 	never_else "$attack: nothing of the broker, of BPF and of the recorder was got" \
 		"$(grep '^got' "$tmp/$attack.said" | sort | uniq -c | head -5)" ""
+	check "$attack: all processes were looked at, whatever they hold" test \
+		"$(sed -n 's/^held //p' "$tmp/$attack.said" | sort -u | grep -cE '^(every_kind|proftrace-(close|trial))$')" -eq 3
+	never_else "$attack: no process that can be stopped holds a capability, or anything of BPF" \
+		"$(grep '^holds' "$tmp/$attack.said" | sort | uniq -c | head -5)" ""
 	check "$attack: the recording is there" test -s "$tmp/theirs/out.json"
 	rm -f "$tmp/theirs/out.json"
 }

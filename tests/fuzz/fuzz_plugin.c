@@ -25,7 +25,7 @@ static ssize_t fuzz_recv(int fd, void *buffer, size_t size, int flags);
 static ssize_t fuzz_send(int fd, const void *bytes, size_t size, int flags);
 static int fuzz_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 static int fuzz_socketpair(int domain, int type, int protocol, int sockets[2]);
-static pid_t fuzz_fork(void);
+static pid_t fuzz_fork(int keep, void (*run)(void *context), void *context);
 static int fuzz_kill(pid_t pid, int number);
 static pid_t fuzz_waitpid(pid_t pid, int *status, int options);
 static int fuzz_close(int fd);
@@ -36,7 +36,7 @@ static void *fuzz_dlsym(void *object, const char *name);
 #define send	   fuzz_send
 #define poll	   fuzz_poll
 #define socketpair fuzz_socketpair
-#define fork	   fuzz_fork
+#define bare_fork  fuzz_fork
 #define kill	   fuzz_kill
 #define waitpid	   fuzz_waitpid
 #define close(fd)  fuzz_close(fd)
@@ -53,7 +53,7 @@ static void *fuzz_dlsym(void *object, const char *name);
 #undef send
 #undef poll
 #undef socketpair
-#undef fork
+#undef bare_fork
 #undef kill
 #undef waitpid
 #undef syscall
@@ -165,8 +165,10 @@ static int fuzz_socketpair(int domain, int type, int protocol, int sockets[2])
 	return 0;
 }
 
-static pid_t fuzz_fork(void)
+static pid_t fuzz_fork(int keep, void (*run)(void *context), void *context)
 {
+	(void)run, (void)context;
+	must(keep == OTHER);
 	w.child = true;
 	return CHILD;
 }

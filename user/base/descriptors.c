@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int descriptors_put(int fd, int place)
@@ -29,4 +31,15 @@ int descriptors_keep(int *fd, int place)
 	if (nothing > STDERR_FILENO)
 		close(nothing);
 	return error;
+}
+
+int descriptors_unshare(int keep)
+{
+	const unsigned first = STDERR_FILENO + 1,
+		       after = keep > STDERR_FILENO ? (unsigned)keep + 1 : first;
+
+	if (syscall(SYS_close_range, after, ~0u, CLOSE_RANGE_UNSHARE) ||
+	    (after > first + 1 && syscall(SYS_close_range, first, after - 2, 0)))
+		return -errno;
+	return 0;
 }

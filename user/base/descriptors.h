@@ -18,4 +18,10 @@ int descriptors_put(int fd, int place);
  */
 int descriptors_keep(int *fd, int place);
 
+/*
+ * The calling thread gets a table of descriptors of its own, with the standard streams and `keep` alone. Returns 0 or negative
+ * errno.
+ */
+int descriptors_unshare(int keep);
+
 #endif

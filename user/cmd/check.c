@@ -16,6 +16,7 @@
 #include "privilege/broker/broker.h"
 #include "privilege/loader/features.h"
 #include "privilege/loader/pid_filter.h"
+#include "privilege/loader/trial.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "counters/counters.h"
@@ -104,9 +105,28 @@ static void check_deleted_files(void)
 
 static void check_pid_filter(void)
 {
-	enum pid_filter filter = pid_filter_result(pid_filter_begin());
+	enum pid_filter filter = PID_FILTER_UNKNOWN;
+	struct pid_filter_trial filtered;
+	struct trial *trial;
 
+	if (!trial_new(&trial)) {
+		pid_filter_begin(&filtered, trial);
+		filter = pid_filter_result(&filtered);
+		trial_end(trial);
+	}
 	check_print("links of one process", filter == PID_FILTER_RIGHT, pid_filter_text(filter));
+}
+
+static void check_probe_sites(void)
+{
+	enum optimised_nop nop = OPTIMISED_NOP_WRONG;
+	struct trial *trial;
+
+	if (!trial_new(&trial)) {
+		nop = kernel_optimised_nop(trial);
+		trial_end(trial);
+	}
+	print_visible(stdout, "%-28s %s\n", "probe sites", optimised_nop_text(nop));
 }
 
 static void check_pid_namespace(void)
@@ -381,7 +401,6 @@ int cmd_check(int argc, char **argv)
 	check_confinement();
 	check_records();
 	check_hardware_counters();
-	print_visible(stdout, "%-28s %s\n", "probe sites",
-		      optimised_nop_text(kernel_optimised_nop()));
+	check_probe_sites();
 	return STATUS_DONE;
 }

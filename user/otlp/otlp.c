@@ -17,6 +17,7 @@
 #include "base/descriptors.h"
 #include "base/outbox.h"
 #include "base/packet.h"
+#include "privilege/bare.h"
 #include "privilege/invoker.h"
 
 enum {
@@ -66,8 +67,15 @@ bool otlp_url_is_valid(const char *url)
 
 /* --- the process ------------------------------------------------------------------------------- */
 
-static _Noreturn void otlp_run(int socket, const struct otlp_options *options)
+struct otlp_process {
+	int socket;
+	const struct otlp_options *options;
+};
+
+static void otlp_run(void *context)
 {
+	const struct otlp_process *process = context;
+	int socket = process->socket;
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE };
 	sigset_t none;
 	unsigned i;
@@ -80,7 +88,7 @@ static _Noreturn void otlp_run(int socket, const struct otlp_options *options)
 	prctl(PR_SET_NAME, "proftrace-otlp");
 	if (descriptors_keep(&socket, SOCKET) || !invoker_drop_all())
 		_exit(1);
-	_exit(otlp_send_all(SOCKET, options));
+	_exit(otlp_send_all(SOCKET, process->options));
 }
 
 /* The first packet says whether it can send. */
@@ -104,6 +112,7 @@ static int otlp_await_ready(struct otlp *o, struct failure *f)
 int otlp_start(const struct otlp_options *options, struct otlp **ret_otlp, struct failure *f)
 {
 	struct otlp *o = calloc(1, sizeof(*o));
+	struct otlp_process process = { .options = options };
 	int pair[2], error;
 
 	if (!o)
@@ -114,10 +123,9 @@ int otlp_start(const struct otlp_options *options, struct otlp **ret_otlp, struc
 		return failure_set(f, error, "cannot start", "--otlp", NULL);
 	}
 	o->socket = pair[0];
-	o->pid = fork();
-	if (!o->pid)
-		otlp_run(pair[1], options);
-	error = o->pid < 0 ? failure_set(f, -errno, "cannot start", "--otlp", NULL) : 0;
+	process.socket = pair[1];
+	o->pid = bare_fork(pair[1], otlp_run, &process);
+	error = o->pid < 0 ? failure_set(f, o->pid, "cannot start", "--otlp", NULL) : 0;
 	close(pair[1]);
 	error = error ?: otlp_await_ready(o, f);
 	if (error)

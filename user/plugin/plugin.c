@@ -6,6 +6,8 @@
  */
 #include "plugin/plugin_internal.h"
 
+#include "privilege/bare.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -288,12 +290,10 @@ static const struct consumer_ops plugin_ops = {
 	.free = plugin_free,
 };
 
-/*
- * After fork() only async-signal-safe functions are called. exec leaves nothing of the recorder in
- * the new process.
- */
-static _Noreturn void exec_plugin_host(int socket)
+/* After fork() only async-signal-safe functions are called. */
+static void exec_plugin_host(void *context)
 {
+	const int socket = *(const int *)context;
 	char fd[12], name[] = PLUGIN_HOST_NAME, *argv[] = { name, fd, NULL };
 	sigset_t none;
 
@@ -324,12 +324,10 @@ static int plugin_start(struct plugin *p, const char *argument, const struct tra
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	p->socket = sockets[0];
-	p->pid = fork();
-	if (!p->pid)
-		exec_plugin_host(sockets[1]);
+	p->pid = bare_fork(sockets[1], exec_plugin_host, &sockets[1]);
 	close(sockets[1]);
 	if (p->pid < 0)
-		return -errno;
+		return p->pid;
 	p->process = syscall(SYS_pidfd_open, p->pid, 0);
 	plugin_put(p, &open, sizeof(open));
 	plugin_put_text(p, info->version, open.version - 1);

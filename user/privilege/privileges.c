@@ -75,6 +75,13 @@ int privileges_keep(const int *capabilities, unsigned n, bool also_children)
 	return capabilities_set(keep);
 }
 
+int privileges_drop_of_thread(void)
+{
+	const capability_sets none = { 0 };
+
+	return capabilities_set(none);
+}
+
 void privileges_missing(bool uprobe_multi, char *out, size_t size)
 {
 	static const struct {

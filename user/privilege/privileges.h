@@ -17,6 +17,9 @@ bool privilege_held(int capability);
  */
 int privileges_keep(const int *capabilities, unsigned n, bool also_children);
 
+/* The calling thread gives up all, its process does not. Its user stays the same. Returns 0 or negative errno. */
+int privileges_drop_of_thread(void);
+
 /*
  * The names of capabilities that recording needs and this process lacks; "" if none. Kernels before 6.6 (without
  * `uprobe_multi`) need more.

@@ -21,6 +21,7 @@
 #include "base/descriptors.h"
 #include "base/packet.h"
 #include "base/text.h"
+#include "privilege/bare.h"
 #include "privilege/confine.h"
 #include "privilege/landlock.h"
 #include "privilege/privileges.h"
@@ -175,7 +176,7 @@ static void close_inherited(int socket)
 	close(nothing);
 }
 
-static _Noreturn void run_fetcher(int socket)
+static void run_fetcher(void *socket)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
 	struct fetch_request request;
@@ -186,7 +187,7 @@ static _Noreturn void run_fetcher(int socket)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
-	close_inherited(socket);
+	close_inherited(*(const int *)socket);
 	write_to_cache_alone();
 	if (library_open())
 		client = library.begin();
@@ -231,10 +232,8 @@ int debuginfod_new(struct debuginfod **ret)
 		close(sockets[1]);
 		return -ENOMEM;
 	}
-	d->pid = fork();
-	if (!d->pid)
-		run_fetcher(sockets[1]);
-	error = d->pid < 0 ? -errno : 0;
+	d->pid = bare_fork(sockets[1], run_fetcher, &sockets[1]);
+	error = d->pid < 0 ? d->pid : 0;
 	close(sockets[1]);
 	if (!error) {
 		*ret = d;

@@ -99,7 +99,7 @@ static void close_inherited_files(int socket)
 		_exit(1);
 }
 
-void symbols_supervisor(int socket)
+void symbols_supervisor(void *socket)
 {
 	const struct symbol_head died = { .kind = SYMBOL_DIED };
 	/*
@@ -111,7 +111,7 @@ void symbols_supervisor(int socket)
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	for (unsigned i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
-	close_inherited_files(socket);
+	close_inherited_files(*(const int *)socket);
 	for (unsigned i = 0; i < MAX_PARSERS; i++) {
 		pid_t parser = fork();
 		int status;

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/packet.h"
+#include "privilege/bare.h"
 #include "symbols/debuginfod.h"
 #include "symbols/wire.h"
 #include "base/hash_key.h"
@@ -109,14 +110,10 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 	s->socket = sockets[0];
 	if (s->options.debuginfod && debuginfod_new(&s->debuginfod))
 		s->debuginfod = NULL; /* the files count as not found */
-	s->supervisor = fork();
-	if (!s->supervisor) {
-		close(sockets[0]);
-		symbols_supervisor(sockets[1]);
-	}
+	s->supervisor = bare_fork(sockets[1], symbols_supervisor, &sockets[1]);
 	close(sockets[1]);
 	if (s->supervisor < 0) {
-		int error = -errno;
+		int error = s->supervisor;
 
 		close(s->socket);
 		debuginfod_free(s->debuginfod);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "privilege/bare.h"
 #include "symbols/unwind_rows.h"
 #include "base/packet.h"
 #include "symbols/wire.h"
@@ -62,12 +63,8 @@ int unwind_tables_new(const struct unwind_table_sink *sink, struct unwind_tables
 		close(sockets[1]);
 		return -ENOMEM;
 	}
-	t->supervisor = fork();
-	if (!t->supervisor) {
-		close(sockets[0]);
-		symbols_supervisor(sockets[1]);
-	}
-	error = t->supervisor < 0 ? -errno : 0;
+	t->supervisor = bare_fork(sockets[1], symbols_supervisor, &sockets[1]);
+	error = t->supervisor < 0 ? t->supervisor : 0;
 	close(sockets[1]);
 	if (error) {
 		close(t->socket);

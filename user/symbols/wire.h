@@ -102,7 +102,7 @@ int symbol_lines(const char *packet, size_t size, struct names *names, struct co
 		 unsigned max);
 
 /* Becomes the supervisor, whose parsers reply over `socket`. Does not return. */
-void symbols_supervisor(int socket) __attribute__((noreturn));
+void symbols_supervisor(void *socket) __attribute__((noreturn));
 /* Runs the parser until its socket is closed. */
 void symbols_parser(int socket);
 struct unwind_tables;

@@ -3,7 +3,7 @@
  * The command to record: a child that waits until everything is attached, and then executes the program.
  *
  * The child is forked before the recorder holds anything that is worth stealing: no socket of the broker, no BPF
- * program, map or link. It becomes dumpable, so that the broker may trace it as the invoking user; from then on that
+ * program, map or link; nor any capability of a program file (privilege/bare.h). It becomes dumpable, so that the broker may trace it as the invoking user; from then on that
  * user may also stop it, read its memory and take its descriptors with pidfd_getfd(2). It has none but its two
  * pipes and what the caller passed to proftrace.
  */
@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "privilege/bare.h"
 #include "privilege/invoker.h"
 #include "tracee/elf_file.h"
 
@@ -63,9 +64,18 @@ static void command_restore_limits(const struct command_limits *limits)
 	setrlimit(RLIMIT_CPU, &limits->cpu);
 }
 
-static _Noreturn void command_child(char *const argv[], const struct command_limits *limits,
-				    const struct annotations *annotations, int go, int failed)
+struct command_process {
+	char *const *argv;
+	const struct command_limits *limits;
+	const struct annotations *annotations;
+	int go[2], failed[2]; /* pipes */
+};
+
+static void command_child(void *context)
 {
+	const struct command_process *process = context;
+	const int go = process->go[0], failed = process->failed[1];
+	char *const *argv = process->argv;
 	struct failure f = { 0 };
 	sigset_t none;
 	char byte;
@@ -74,7 +84,9 @@ static _Noreturn void command_child(char *const argv[], const struct command_lim
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	command_restore_limits(limits);
+	close(process->go[1]);
+	close(process->failed[0]);
+	command_restore_limits(process->limits);
 	/* The privileges go before the process becomes dumpable, never after. */
 	if (invoker_become(&f))
 		_exit(127);
@@ -83,7 +95,7 @@ static _Noreturn void command_child(char *const argv[], const struct command_lim
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 		command_restore_environment();
 	}
-	annotations_set_environment(annotations);
+	annotations_set_environment(process->annotations);
 	if (write(failed, "r", 1) != 1)
 		_exit(127);
 	/* End of file: the recorder died before it was ready. */
@@ -100,7 +112,8 @@ int command_fork(char *const argv[], const struct command_limits *limits,
 		 const struct annotations *annotations, struct command *ret_command,
 		 struct failure *f)
 {
-	int go[2], failed[2];
+	struct command_process process = { argv, limits, annotations, { 0 }, { 0 } };
+	int *const go = process.go, *const failed = process.failed;
 	char ready;
 	ssize_t n;
 	pid_t pid;
@@ -113,16 +126,11 @@ int command_fork(char *const argv[], const struct command_limits *limits,
 		close(go[1]);
 		return failure_set(f, -errno, "cannot start", argv[0], NULL);
 	}
-	pid = fork();
-	if (pid == 0) {
-		close(go[1]);
-		close(failed[0]);
-		command_child(argv, limits, annotations, go[0], failed[1]);
-	}
+	pid = bare_fork(-1, command_child, &process);
 	close(go[0]);
 	close(failed[1]);
 	if (pid < 0) {
-		error = -errno;
+		error = pid;
 		close(go[1]);
 		close(failed[0]);
 		failure_set(f, error, "cannot start", argv[0], NULL);

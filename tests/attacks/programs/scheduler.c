@@ -9,9 +9,13 @@
  * waits. The attacker cannot use ptrace itself, because a process has one tracer at most; the kernel asks for the same
  * permission as for the other two.
  *
+ * Whoever stops a process may also leave it stopped, and it stays with what it has. So at each stop of each process but
+ * the recorder and the broker root looks what it has: no capability and nothing of BPF, except that a process which the
+ * keeper (proftrace-close) has forked gets the links that it closes.
+ *
  * Prints `searched NAME N` for the recorder, the command and all others, by name: at how many stops of theirs there was
- * a search; `harmless N` (descriptors taken that gain nothing), `stolen N`, and a `got` line for each theft. The status
- * is PROFTRACE's.
+ * a search; `harmless N` (descriptors taken that gain nothing), `stolen N`, and a `got` line for each theft; `held NAME` for
+ * each process that was looked at, and `holds NAME WHAT` for what it must not have. The status is PROFTRACE's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "holdings.h"
 #include "valuable.h"
 
 #define MOST_FDS   96
@@ -34,9 +39,9 @@
 #define MOST_NAMES 16
 
 struct traced_task {
-	pid_t tid, process;
+	pid_t tid, process, parent;
 	unsigned long stops;
-	int alive, executed, memory_open;
+	int alive, executed, memory_open, holds;
 	char name[32];
 };
 
@@ -159,7 +164,8 @@ static struct traced_task *find_task(pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
 	file = fopen(path, "r");
 	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "Tgid: %d", &tasks[n_tasks].process) == 1)
+		sscanf(line, "Tgid: %d", &tasks[n_tasks].process);
+		if (sscanf(line, "PPid: %d", &tasks[n_tasks].parent) == 1)
 			break;
 	}
 	if (file)
@@ -175,6 +181,46 @@ static int task_was_seen(pid_t tid)
 	for (i = 0; i < n_tasks && tasks[i].tid != tid; i++)
 		;
 	return i < n_tasks;
+}
+
+static const struct traced_task *find_process(pid_t pid)
+{
+	unsigned i;
+
+	for (i = n_tasks; i && tasks[i - 1].tid != pid; i--)
+		;
+	return i ? &tasks[i - 1] : NULL;
+}
+
+static int is_recorder_or_broker(const struct traced_task *task)
+{
+	const struct traced_task *process = find_process(task->process);
+
+	return task->process == tasks[0].tid || !process ||
+	       (process->parent == tasks[0].tid && !strcmp(process->name, "proftrace-broke"));
+}
+
+/* Who is the broker is known when it has its name. */
+static void look_at_holdings(struct traced_task *task)
+{
+	const struct traced_task *parent = find_process(task->parent);
+	int closes = parent && !strcmp(parent->name, "proftrace-close");
+
+	if (!is_recorder_or_broker(task))
+		task->holds |= read_holdings(task->tid) & (closes ? ~HOLDS_DESCRIPTORS : ~0);
+}
+
+static void print_all_holdings(void)
+{
+	unsigned i;
+
+	for (i = 0; i < n_tasks; i++) {
+		if (is_recorder_or_broker(&tasks[i]))
+			continue;
+		printf("held %s\n", tasks[i].name);
+		if (tasks[i].holds)
+			print_holdings(tasks[i].name, tasks[i].holds);
+	}
 }
 
 /* Whose memory may be open is known in the end: it is the command's, which executes its program later. */
@@ -290,6 +336,8 @@ int main(int argc, char **argv)
 		}
 		task->executed |= status >> 16 == PTRACE_EVENT_EXEC;
 		read_name(task);
+		if (tasks[0].executed)
+			look_at_holdings(task);
 		/* Before it is proftrace the first process is the attacker's own. */
 		if (tasks[0].executed && task->stops++ % every == phase) {
 			count_search(task->name);
@@ -298,5 +346,6 @@ int main(int argc, char **argv)
 		resume_task(tid, status);
 	}
 	print_result(&sum);
+	print_all_holdings();
 	return result;
 }

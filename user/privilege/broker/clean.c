@@ -5,8 +5,8 @@
  * Both wait for grace periods of RCU (closing.c), in which nobody else shall have to wait.
  *
  * To clean: when a consumer of a uprobe goes, the kernel walks all mappings of the file and removes the breakpoint
- * wherever no other consumer wants it. A link for a process without an address space (a zombie) wants it nowhere, so
- * making and closing one cleans all that inherited breakpoints and have no link of their own. Perf events, which
+ * wherever no other consumer wants it. A link for a process without an address space (a zombie: that of trial.h, which is
+ * never waited for) wants it nowhere, so making and closing one cleans all that inherited breakpoints and have no link of their own. Perf events, which
  * stand in for these links before Linux 6.6, are cleaned from children by the kernel itself.
  *
  * One pass cleans for all that asked before it began. What fails is tried again until it succeeds: a descriptor or
@@ -15,11 +15,8 @@
 #include "privilege/broker/clean.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "privilege/broker/closing.h"
 #include "privilege/broker/server.h"
@@ -39,20 +36,8 @@ struct cleaner {
 	bool dirty, ends;
 };
 
-/* A process that has exited and is never waited for. */
-static pid_t zombie_new(void)
-{
-	pid_t pid = fork();
-	siginfo_t info;
-
-	if (pid == 0)
-		_exit(0);
-	while (pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) && errno == EINTR)
-		;
-	return pid;
-}
-
-struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *programs)
+struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *programs,
+			    pid_t zombie)
 {
 	struct cleaner *c = calloc(1, sizeof(*c));
 	pthread_condattr_t attr;
@@ -66,11 +51,8 @@ struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *p
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	c->zombie = zombie_new();
-	if (c->zombie > 0)
-		return c;
-	free(c);
-	return NULL;
+	c->zombie = zombie;
+	return c;
 }
 
 /* Returns a link of the zombie to these sites, or NULL with *ret_error. The table is only locked for one at a time. */

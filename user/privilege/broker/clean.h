@@ -7,9 +7,10 @@
 
 struct cleaner;
 
-/* Before there are threads, and before the process confines itself. */
-struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *programs);
-/* After that. Returns 0 or negative errno. */
+/* `zombie`: a child of this process that has ended. Returns NULL without memory. */
+struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *programs,
+			    pid_t zombie);
+/* Returns 0 or negative errno. */
 int cleaner_start(struct cleaner *cleaner);
 /* Closes these soon; then cleans, if wanted, the memory of all that have breakpoints and no links. */
 void cleaner_close(struct cleaner *cleaner, struct member *list, bool clean);

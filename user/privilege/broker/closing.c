@@ -45,6 +45,7 @@
 
 #include "base/descriptors.h"
 #include "base/packet.h"
+#include "privilege/bare.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/loader/loader.h"
 #include "privilege/privileges.h"
@@ -134,10 +135,19 @@ _Noreturn static void keeper_serve(void)
 		raise(SIGKILL);
 }
 
-/* It ends when the broker has closed the socket: not by PR_SET_PDEATHSIG, since it may be closing. */
-_Noreturn static void become_keeper(int socket)
+struct keeper {
+	int socket;
+	pid_t broker;
+};
+
+/*
+ * It ends when the broker has closed the socket; by PR_SET_PDEATHSIG also if it is stopped then, or waits for a closing
+ * process that is stopped and has descriptors.
+ */
+static void become_keeper(void *context)
 {
-	int error;
+	const struct keeper *k = context;
+	int socket = k->socket, error;
 
 	prctl(PR_SET_NAME, "proftrace-close");
 	error = descriptors_keep(&socket, KEEPER_SOCKET);
@@ -149,6 +159,9 @@ _Noreturn static void become_keeper(int socket)
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != k->broker)
+		_exit(1);
 	keeper_serve();
 }
 
@@ -157,6 +170,7 @@ _Noreturn static void become_keeper(int socket)
 struct closers *closers_new(void)
 {
 	struct closers *c = calloc(1, sizeof(*c));
+	struct keeper k = { .broker = getpid() };
 	int sockets[2], error;
 	pid_t pid;
 
@@ -165,10 +179,9 @@ struct closers *closers_new(void)
 		return NULL;
 	}
 	pthread_mutex_init(&c->lock, NULL);
-	pid = fork();
-	if (!pid)
-		become_keeper(sockets[1]);
-	error = pid < 0 ? -errno : 0;
+	k.socket = sockets[1];
+	pid = bare_fork(sockets[1], become_keeper, &k);
+	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];
 	/* Nobody waits for it, so its number stays its own. */

@@ -13,13 +13,12 @@
 #include "privilege/broker/first_uprobe.h"
 
 #include <errno.h>
-#include <linux/close_range.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "privilege/broker/uprobe_multi.h"
 #include "privilege/loader/empty_program.h"
 #include "privilege/privileges.h"
@@ -54,7 +53,7 @@ static void *first_uprobe_attach(void *context)
 	char path[40];
 	unsigned i;
 
-	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE))
+	if (descriptors_unshare(STDERR_FILENO))
 		return NULL;
 	/* The broker waits for it. */
 	privileges_use_priority(true);

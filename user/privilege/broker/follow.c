@@ -305,7 +305,7 @@ static void *follow_run(void *context)
 }
 
 int follow_new(struct links *links, const struct loaded_programs *programs, bool own_only,
-	       struct follow **ret_follow)
+	       pid_t zombie, struct follow **ret_follow)
 {
 	struct follow *w = calloc(1, sizeof(*w));
 	int error;
@@ -315,8 +315,8 @@ int follow_new(struct links *links, const struct loaded_programs *programs, bool
 	w->links = links;
 	w->programs = programs;
 	w->own_only = own_only;
-	w->cleaner = cleaner_new(links, programs);
-	error = w->cleaner ? 0 : -errno;
+	w->cleaner = cleaner_new(links, programs, zombie);
+	error = w->cleaner ? 0 : -ENOMEM;
 	if (!error) {
 		w->ring = ring_buffer__new(programs->follows_fd, follow_record, w, NULL);
 		error = w->ring ? 0 : -errno;

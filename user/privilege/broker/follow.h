@@ -7,9 +7,12 @@
 
 struct follow;
 
-/* Before the process confines itself. `own_only`: the caller is not root. Returns 0 or negative errno. */
+/*
+ * Before the process confines itself. `own_only`: the caller is not root; `zombie`: a child of this process that has ended
+ * (clean.h). Returns 0 or negative errno.
+ */
 int follow_new(struct links *links, const struct loaded_programs *programs, bool own_only,
-	       struct follow **ret_follow);
+	       pid_t zombie, struct follow **ret_follow);
 /* After that, and before the first request. Returns 0 or negative errno. */
 int follow_start(struct follow *follow, int socket);
 /* Returns when no thread of it runs any more, and what it had to close is closed. NULL: does nothing. */

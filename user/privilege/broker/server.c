@@ -29,6 +29,7 @@
 #include "privilege/confine.h"
 #include "bpf/event.h"
 #include "privilege/containers.h"
+#include "privilege/loader/trial.h"
 #include "privilege/privileges.h"
 
 struct packet {
@@ -550,6 +551,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	bool each = broker_links_each(config);
 	struct closers *closers;
 	pthread_t watching;
+	pid_t zombie;
 	int error;
 
 	/* Before there is anything that these processes should not have. */
@@ -559,26 +561,32 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	s->links = links_new(closers);
 	if (!s->links)
 		return server_cannot_start(f, -ENOMEM);
-	first_uprobe_begin(&s->first_uprobe);
-	/* A recorder that reads no answers must not keep the broker from ending. */
-	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
-		   sizeof(struct timeval));
-	pthread_mutex_init(&s->busy, NULL);
 	if (config->functions) {
 		s->programs.provers = provers_new(config->prove);
 		if (!s->programs.provers)
 			return server_cannot_start(f, -errno);
 	}
+	error = trial_new(&s->programs.trial);
+	if (error)
+		return server_cannot_start(f, error);
+	first_uprobe_begin(&s->first_uprobe);
+	/* A recorder that reads no answers must not keep the broker from ending. */
+	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
+		   sizeof(struct timeval));
+	pthread_mutex_init(&s->busy, NULL);
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
 	if (error)
 		return error;
+	zombie = trial_end(s->programs.trial);
+	if (zombie < 0)
+		return server_cannot_start(f, zombie);
 	if (!s->programs.uprobe_multi)
 		links_limit_sites(s->links);
 	/* Not while loading, which takes the most descriptors; confined, it cannot be had any more. */
 	s->recorder = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	error = s->recorder < 0 ? -errno : 0;
 	if (!error && each)
-		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
+		error = follow_new(s->links, &s->programs, config->own_only, zombie, &s->follow);
 	/* The thread would keep what is given up. */
 	first_uprobe_end(&s->first_uprobe);
 	/* Threads are held until their requests are served (capture/hurry.c). */

@@ -2,21 +2,20 @@
 /*
  * Measures the cost of entering the kernel at a probe site.
  *
- * A child process calls a site like those of markers, first without a probe, then with the program
- * for marks attached. The child is not traced, so the program finds that out and returns: it writes
+ * A process of our own (trial.h) calls a site like those of markers, first without a probe, then with the program
+ * for marks attached. It is not traced, so the program finds that out and returns: it writes
  * no record and leaves no state. The least of many short rounds is the cost without disturbances.
  */
 #include "privilege/loader/cost.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "privilege/broker/server.h"
+#include "privilege/loader/trial.h"
 
 #define ROUNDS 40
 #define HITS   50 /* in each round, which takes about 30 microseconds */
@@ -92,41 +91,29 @@ static uint64_t least(void)
 	return found;
 }
 
-_Noreturn static void trial(const struct loaded_programs *programs, bool fast, uint64_t *ret_ns)
+uint64_t cost_step(void)
 {
-	struct broker_site site = { .offset = self_offset((const void *)cost_trial) };
-	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), link;
-	uint64_t without, with;
-	unsigned n = 0;
-
-	alarm(5);
-	if (self < 0 || !site.offset)
-		_exit(1);
-	site.offset += fast;
-	without = least();
-	if (links_create(programs, programs->program_fds[BROKER_MARKS], getpid(), false, self,
-			 &site, 1, &link, &n))
-		_exit(1);
-	with = least();
-	*ret_ns = with > without ? (with - without) / HITS : 0;
-	_exit(0);
+	return least();
 }
 
 uint64_t cost_of_entry(const struct loaded_programs *programs, bool fast)
 {
-	uint64_t *ns =
-		mmap(NULL, sizeof(*ns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint64_t found = 0;
-	int status;
-	pid_t pid;
+	struct broker_site site = { .offset = self_offset((const void *)cost_trial) };
+	uint64_t without, with = 0;
+	unsigned n = 0;
+	int self, link,
+		error = site.offset ? trial_request(programs->trial, TRIAL_COST, &without)
+				    : -ENOENT;
 
-	if (ns == MAP_FAILED)
+	self = error ? -1 : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (self < 0)
 		return 0;
-	pid = fork();
-	if (pid == 0)
-		trial(programs, fast, ns);
-	if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0)
-		found = *ns;
-	munmap(ns, sizeof(*ns));
-	return found;
+	site.offset += fast;
+	error = links_create(programs, programs->program_fds[BROKER_MARKS],
+			     trial_pid(programs->trial), false, self, &site, 1, &link, &n);
+	close(self);
+	error = error ?: trial_request(programs->trial, TRIAL_COST, &with);
+	if (n)
+		close(link);
+	return !error && with > without ? (with - without) / HITS : 0;
 }

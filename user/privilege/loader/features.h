@@ -7,6 +7,8 @@
 
 #include "privilege/broker/uprobe_multi.h"
 
+struct trial;
+
 bool kernel_has_uprobe_multi(void);
 /* Whether one program can run at the entry and at the return of a function, and forgo the latter. */
 bool kernel_has_return_sessions(void);
@@ -37,7 +39,8 @@ enum optimised_nop {
 	OPTIMISED_NOP_CORRECT,
 };
 
-enum optimised_nop kernel_optimised_nop(void);
+/* `trial` may be NULL only if the kernel has no uprobe_multi links. */
+enum optimised_nop kernel_optimised_nop(struct trial *trial);
 const char *optimised_nop_text(enum optimised_nop nop);
 
 #endif

@@ -116,7 +116,7 @@ static void probe_optimised_nop(struct loaded_programs *programs, struct broker_
 
 	/* Kernels without uprobe_multi do not optimise nops either. */
 	if (programs->uprobe_multi)
-		nop = kernel_optimised_nop();
+		nop = kernel_optimised_nop(programs->trial);
 	loaded->optimised_nop = nop == OPTIMISED_NOP_CORRECT;
 	programs->breaks_nop5 = nop == OPTIMISED_NOP_FIVE_BYTES || nop == OPTIMISED_NOP_WRONG;
 	loaded->breaks_nop5 = programs->breaks_nop5;
@@ -483,8 +483,8 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
 {
 	enum pid_filter filter = PID_FILTER_RIGHT;
+	struct pid_filter_trial trial;
 	bool filters;
-	pid_t trial = 0;
 	int error = require_rate(config, f);
 
 	if (error)
@@ -520,10 +520,10 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	}
 	filters = programs->uprobe_multi && broker_links_each(config);
 	if (filters)
-		trial = pid_filter_begin();
+		pid_filter_begin(&trial, programs->trial);
 	error = load_and_send(config, programs, loaded, fds, n_fds);
 	if (filters)
-		filter = pid_filter_result(trial);
+		filter = pid_filter_result(&trial);
 	if (error)
 		return load_log_refuse(f, error);
 	return require_pid_filter(filter, config->own_only, f);

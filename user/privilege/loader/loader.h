@@ -47,6 +47,7 @@ struct loaded_programs {
 	bool breaks_nop5;
 	bool return_sessions;
 	struct provers *provers; /* with config.functions */
+	struct trial *trial;	 /* until all is loaded */
 	struct proftrace_bpf *skeleton;
 	uint64_t attach_ns; /* that the kernel took for the last attach */
 };

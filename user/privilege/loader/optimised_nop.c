@@ -6,8 +6,8 @@
  * does so with 5-byte nops and gets two things wrong: the call writes into the red zone of leaf
  * functions, and a forked child inherits the call without the page that it calls, and dies. Later
  * kernels replace 10-byte nops, correctly. The system call of the trampoline shows which kind this
- * kernel is. Whether it is correct is tried here, in a child process, before a program of anybody
- * else is touched.
+ * kernel is. Whether it is correct is tried here, in a process of our own (trial.h), before a program of
+ * anybody else is touched.
  */
 #include "privilege/loader/features.h"
 
@@ -20,6 +20,7 @@
 
 #include "privilege/loader/cost.h"
 #include "privilege/loader/empty_program.h"
+#include "privilege/loader/trial.h"
 
 #ifdef __x86_64__
 
@@ -75,29 +76,32 @@ static int try_in_child(void)
 	return status != 0;
 }
 
-_Noreturn static void trial(void)
+uint64_t optimised_nop_step(void)
 {
-	uint64_t offset = self_offset(optimised_nop_trial_site);
-	int program, link;
-
-	alarm(5);
-	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
-	if (!offset || program < 0)
-		_exit(2);
-	link = uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL, NULL, 1,
-				 getpid());
-	if (link < 0)
-		_exit(2);
-	if (try_often() || try_in_child())
-		_exit(1);
-	close(link);
-	_exit(try_often() || try_in_child());
+	return try_often() || try_in_child();
 }
 
-enum optimised_nop kernel_optimised_nop(void)
+static bool trial_is_right(struct trial *trial, int program)
 {
-	int status;
-	pid_t pid;
+	uint64_t offset = self_offset(optimised_nop_trial_site), is_wrong = 0;
+	int link = -1, error;
+
+	if (offset)
+		link = uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL,
+					 NULL, 1, trial_pid(trial));
+	if (link < 0)
+		return false;
+	error = trial_request(trial, TRIAL_OPTIMISED_NOP, &is_wrong);
+	close(link);
+	if (!error && !is_wrong)
+		error = trial_request(trial, TRIAL_OPTIMISED_NOP, &is_wrong);
+	return !error && !is_wrong;
+}
+
+enum optimised_nop kernel_optimised_nop(struct trial *trial)
+{
+	bool is_right;
+	int program;
 
 	errno = 0;
 	syscall(SYS_UPROBE);
@@ -105,18 +109,23 @@ enum optimised_nop kernel_optimised_nop(void)
 		return OPTIMISED_NOP_FIVE_BYTES;
 	if (errno != EPROTO)
 		return OPTIMISED_NOP_NONE;
-	pid = fork();
-	if (pid == 0)
-		trial();
-	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-		return OPTIMISED_NOP_WRONG;
-	return OPTIMISED_NOP_CORRECT;
+	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
+	is_right = program >= 0 && trial_is_right(trial, program);
+	if (program >= 0)
+		close(program);
+	return is_right ? OPTIMISED_NOP_CORRECT : OPTIMISED_NOP_WRONG;
 }
 
 #else
 
-enum optimised_nop kernel_optimised_nop(void)
+uint64_t optimised_nop_step(void)
 {
+	return 0;
+}
+
+enum optimised_nop kernel_optimised_nop(struct trial *trial)
+{
+	(void)trial;
 	return OPTIMISED_NOP_NONE;
 }
 

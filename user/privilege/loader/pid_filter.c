@@ -4,8 +4,9 @@
  *
  * A uprobe_multi link can be for one process. What that means differs between kernels: 6.6 to 6.9 compare threads
  * where they should compare processes, so that the marks of all threads but one are lost. Whether this kernel is
- * right is tried with a child of our own: the program of a link for it must run for its first thread and for
- * another thread, but not for a process that it forks, and the memory of its parent must not change.
+ * right is tried with a process of our own (trial.h): the program of a link for it must run for its first thread and for
+ * another thread, but not for a process that it forks, and the memory of its parent must not change. A thread tries it
+ * while the programs are loaded; the reasons of first_uprobe.c for that hold here, too.
  */
 #include "privilege/loader/pid_filter.h"
 
@@ -16,13 +17,14 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "privilege/loader/cost.h"
+#include "base/descriptors.h"
 #include "privilege/broker/uprobe_multi.h"
-
-#define TRIAL_SECONDS 30 /* it takes a tenth of one, but machines are busy */
+#include "privilege/loader/cost.h"
+#include "privilege/loader/trial.h"
 
 /* A nop and a return, as a probe site is. */
 __asm__(".pushsection .text.pid_filter_trial,\"ax\",%progbits\n"
@@ -67,88 +69,71 @@ static void *trial_hit(void *unused)
 	return unused;
 }
 
-/* Two hits that count, one of each thread, and one of a forked process, which does not. */
-_Noreturn static void trial_child(int go)
+/* Two hits that count, one of each thread, and one of a forked process, which does not. Returns whether all were made. */
+uint64_t pid_filter_step(void)
 {
 	pthread_t thread;
 	int status;
 	pid_t pid;
-	char byte;
 
-	alarm(TRIAL_SECONDS);
-	if (read(go, &byte, 1) != 1)
-		_exit(1);
 	pid_filter_trial();
 	if (pthread_create(&thread, NULL, trial_hit, NULL) || pthread_join(thread, NULL))
-		_exit(1);
+		return false;
 	pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pid_filter_trial();
 		_exit(0);
 	}
-	_exit(pid < 0 || waitpid(pid, &status, 0) != pid || status);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Lets the child make its hits. Returns whether the filter was right, as an exit status. */
-static int trial_run(pid_t child, int go, int map, int program)
+static enum pid_filter trial_run(struct trial *trial, int map, int program)
 {
-	uint64_t offset = self_offset((const void *)pid_filter_trial), hits = 0;
+	uint64_t offset = self_offset((const void *)pid_filter_trial), made = 0, hits = 0;
 	unsigned char before[2], after[2];
-	int link, status, error;
 	uint32_t first = 0;
 
 	memcpy(before, (const void *)pid_filter_trial, sizeof(before));
-	link = offset ? uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL,
-					  NULL, 1, child)
-		      : -ENOENT;
-	if (link < 0)
+	/* Closed by the kernel, which takes long, behind the last instruction of the thread. */
+	if (!offset || uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL,
+					 NULL, 1, trial_pid(trial)) < 0)
 		return PID_FILTER_UNKNOWN;
 	memcpy(after, (const void *)pid_filter_trial, sizeof(after));
 	pid_filter_trial();
-	error = write(go, "", 1) != 1 || waitpid(child, &status, 0) != child || status ||
-		bpf_map_lookup_elem(map, &first, &hits);
-	close(link);
-	if (error)
+	if (trial_request(trial, TRIAL_PID_FILTER, &made) || !made ||
+	    bpf_map_lookup_elem(map, &first, &hits))
 		return PID_FILTER_UNKNOWN;
 	return hits == 2 && !memcmp(before, after, sizeof(before)) ? PID_FILTER_RIGHT
 								   : PID_FILTER_WRONG;
 }
 
-static int trial(void)
+static void *pid_filter_run(void *context)
 {
-	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "counts", sizeof(uint32_t), sizeof(uint64_t),
-				 1, NULL);
-	int program = map < 0 ? -1 : counting_program_load(map), go[2];
-	pid_t child;
+	struct pid_filter_trial *t = context;
+	int map, program;
 
-	alarm(TRIAL_SECONDS);
-	if (program < 0 || pipe(go))
-		return PID_FILTER_UNKNOWN;
-	child = fork();
-	if (child == 0) {
-		close(go[1]);
-		trial_child(go[0]);
-	}
-	return child < 0 ? PID_FILTER_UNKNOWN : trial_run(child, go[1], map, program);
+	if (descriptors_unshare(trial_socket(t->trial)))
+		return NULL;
+	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "counts", sizeof(uint32_t), sizeof(uint64_t), 1,
+			     NULL);
+	program = map < 0 ? -1 : counting_program_load(map);
+	if (program >= 0)
+		t->result = trial_run(t->trial, map, program);
+	return NULL;
 }
 
-pid_t pid_filter_begin(void)
+void pid_filter_begin(struct pid_filter_trial *t, struct trial *trial)
 {
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(trial());
-	return pid < 0 ? -errno : pid;
+	*t = (struct pid_filter_trial){ .trial = trial, .result = PID_FILTER_UNKNOWN };
+	t->runs = !pthread_create(&t->thread, NULL, pid_filter_run, t);
 }
 
-enum pid_filter pid_filter_result(pid_t pid)
+enum pid_filter pid_filter_result(struct pid_filter_trial *t)
 {
-	int status;
-
-	if (pid <= 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return PID_FILTER_UNKNOWN;
-	return WEXITSTATUS(status) <= PID_FILTER_WRONG ? (enum pid_filter)WEXITSTATUS(status)
-						       : PID_FILTER_UNKNOWN;
+	if (t->runs)
+		pthread_join(t->thread, NULL);
+	return t->result;
 }
 
 const char *pid_filter_text(enum pid_filter filter)

@@ -3,7 +3,10 @@
 #ifndef PROFTRACE_PRIVILEGE_LOADER_PID_FILTER_H
 #define PROFTRACE_PRIVILEGE_LOADER_PID_FILTER_H
 
-#include <sys/types.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+struct trial;
 
 enum pid_filter {
 	PID_FILTER_RIGHT,
@@ -11,9 +14,16 @@ enum pid_filter {
 	PID_FILTER_UNKNOWN, /* the trial could not be made */
 };
 
-/* The trial runs in a child, at the same time as what comes next here. Returns its number or negative errno. */
-pid_t pid_filter_begin(void);
-enum pid_filter pid_filter_result(pid_t trial);
+/* The trial runs in a thread, at the same time as what comes next here. */
+struct pid_filter_trial {
+	struct trial *trial;
+	pthread_t thread;
+	bool runs;
+	enum pid_filter result;
+};
+
+void pid_filter_begin(struct pid_filter_trial *t, struct trial *trial);
+enum pid_filter pid_filter_result(struct pid_filter_trial *t);
 const char *pid_filter_text(enum pid_filter filter);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/descriptors.h"
 #include "base/packet.h"
+#include "privilege/bare.h"
 #include "privilege/confine.h"
 #include "privilege/privileges.h"
 
@@ -136,9 +137,16 @@ _Noreturn static void starter_serve(int socket, prover_fn prove)
 	}
 }
 
-_Noreturn static void become_starter(int socket, prover_fn prove)
+struct starting {
+	int socket;
+	prover_fn prove;
+	pid_t broker;
+};
+
+static void become_starter(void *context)
 {
-	int error;
+	const struct starting *s = context;
+	int socket = s->socket, error;
 
 	prctl(PR_SET_NAME, "proftrace-start");
 	error = descriptors_keep(&socket, STARTER_SOCKET);
@@ -150,22 +158,24 @@ _Noreturn static void become_starter(int socket, prover_fn prove)
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	starter_serve(STARTER_SOCKET, prove);
+	if (getppid() != s->broker)
+		_exit(1);
+	starter_serve(STARTER_SOCKET, s->prove);
 }
 
 int starter_start(prover_fn prove)
 {
 	const struct timeval timeout = { .tv_sec = TIMEOUT_SECONDS };
+	struct starting s = { .prove = prove, .broker = getpid() };
 	int sockets[2], error;
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-	pid = fork();
-	if (!pid)
-		become_starter(sockets[1], prove);
-	error = pid < 0 ? -errno : 0;
+	s.socket = sockets[1];
+	pid = bare_fork(sockets[1], become_starter, &s);
+	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	if (!error && packet_receive(sockets[0], &error, sizeof(error), NULL) != sizeof(error))
 		error = -EPIPE;

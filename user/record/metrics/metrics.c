@@ -17,6 +17,7 @@
 #include "base/descriptors.h"
 #include "base/quantity.h"
 #include "base/packet.h"
+#include "privilege/bare.h"
 #include "privilege/invoker.h"
 #include "viewer/http.h"
 
@@ -92,9 +93,17 @@ static int metrics_listen(const void *context)
 	return error;
 }
 
-static void metrics_run(int listener, int recorder, const struct metrics_address *address)
+struct metrics_process {
+	int recorder;
+	const struct metrics_address *address;
+};
+
+static void metrics_run(void *context)
 {
+	const struct metrics_process *process = context;
+	int recorder = process->recorder, listener = -1;
 	sigset_t none;
+	char byte;
 
 	/* Whatever ends the recorder also ends this process: its socket is closed. Ctrl-C is the recorder's. */
 	sigemptyset(&none);
@@ -103,15 +112,21 @@ static void metrics_run(int listener, int recorder, const struct metrics_address
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "proftrace-metri");
+	/* Neither of them is in the place of the other. */
+	if (packet_receive(recorder, &byte, sizeof(byte), &listener) < 0)
+		_exit(1);
+	listener = fcntl(listener, F_DUPFD_CLOEXEC, 16);
+	recorder = fcntl(recorder, F_DUPFD_CLOEXEC, 16);
 	if (descriptors_put(listener, LISTENER) || descriptors_keep(&recorder, RECORDER) ||
 	    !invoker_drop_all())
 		_exit(1);
-	_exit(metrics_serve(LISTENER, RECORDER, address));
+	_exit(metrics_serve(LISTENER, RECORDER, process->address));
 }
 
 int metrics_start(const struct metrics_address *address, struct metrics *ret_metrics,
 		  struct failure *f)
 {
+	struct metrics_process process = { .address = address };
 	int pair[2], listener, error = http_open();
 
 	if (error) {
@@ -127,14 +142,10 @@ int metrics_start(const struct metrics_address *address, struct metrics *ret_met
 		close(listener);
 		return failure_set(f, error, "cannot serve metrics", "", NULL);
 	}
-	ret_metrics->pid = fork();
-	if (!ret_metrics->pid) {
-		close(pair[0]);
-		/* Neither of them is in the place of the other. */
-		metrics_run(fcntl(listener, F_DUPFD_CLOEXEC, 16),
-			    fcntl(pair[1], F_DUPFD_CLOEXEC, 16), address);
-	}
-	error = ret_metrics->pid < 0 ? -errno : 0;
+	process.recorder = pair[1];
+	error = packet_send(pair[0], "", 1, listener);
+	ret_metrics->pid = error ? -1 : bare_fork(pair[1], metrics_run, &process);
+	error = error ?: ret_metrics->pid < 0 ? ret_metrics->pid : 0;
 	close(listener);
 	close(pair[1]);
 	ret_metrics->socket = pair[0];

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A user with a capable proftrace stops one of its processes for ever, at its first instruction, and kills the recorder and
+# the broker: the process has no capability, and nothing of BPF is left. Each process is tried, the one that closes links
+# also when it has them. (test_schedules looks at what each process has at every other moment.)
+. "$(dirname "$0")/lib.sh"
+need_tracing
+need_users
+make_user owner || { skip "outlived" "cannot make a user"; finish; }
+if ! capable_copy "$tmp/proftrace"; then
+	skip "outlived" "file capabilities cannot be set here"
+	finish
+fi
+cp "$programs/every_kind" "$tmp" && chmod 755 "$tmp/every_kind"
+mkdir "$tmp/owner" && chown "$made_uid" "$tmp/owner"
+
+outlive() { # PROCESS
+	(cd "$tmp/owner" && exec timeout -k 5 60 "$attacks/outlive" "$made_uid" "$made_gid" "$1" \
+		"${OUTLIVED_PROFTRACE:-$tmp/proftrace}" -q -e none -o out.json --sample 99 --max-overhead 50% -f getppid -- "$tmp/every_kind" 1 20) \
+		>"$tmp/said" 2>"$tmp/err"
+}
+
+outlive list
+# The broker is killed. One of each kind: of two that have the same name both the first and what it has forked.
+victims=$(awk '/^process/ && n[$3]++ < 1 + ($3 ~ /broke|close|trial/) && ($3 !~ /broke/ || n[$3] > 1) { print $2 }' "$tmp/said")
+check "each process is known by its name ($(sed -n 's/^process [0-9]* //p' "$tmp/said" | sort -u | tr '\n' ' '))" \
+	test "$(grep -cE '^process [0-9]+ (every_kind|proftrace-(close|start|trial)|symbols)$' "$tmp/said")" -ge 7
+for victim in $victims closing; do
+	outlive "$victim"
+	check "process $victim was stopped, $(said "$tmp/said" stopped)" grep -q '^stopped' "$tmp/said"
+	never_else "process $victim has no capability and nothing of BPF" "$(grep '^holds' "$tmp/said")" ""
+	check "process $victim: nothing of BPF is left ($(said "$tmp/said" left))" grep -q '^left 0 of' "$tmp/said"
+	sleep 0.2 # At most three starts in a second.
+done
+check "the broker had programs, maps and links ($(said "$tmp/said" left))" grep -q '^left 0 of [0-9][0-9]' "$tmp/said"
+finish

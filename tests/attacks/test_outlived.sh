@@ -11,22 +11,31 @@ if ! capable_copy "$tmp/proftrace"; then
 	skip "outlived" "file capabilities cannot be set here"
 	finish
 fi
-cp "$programs/every_kind" "$tmp" && chmod 755 "$tmp/every_kind"
+cp "$programs/every_kind" "$programs/handler.so" "$tmp" && chmod 755 "$tmp/every_kind" "$tmp/handler.so"
 mkdir "$tmp/owner" && chown "$made_uid" "$tmp/owner"
 
-outlive() { # PROCESS
-	(cd "$tmp/owner" && exec timeout -k 5 60 "$attacks/outlive" "$made_uid" "$made_gid" "$1" \
-		"${OUTLIVED_PROFTRACE:-$tmp/proftrace}" -q -e none -o out.json --sample 99 --max-overhead 50% -f getppid -- "$tmp/every_kind" 1 20) \
+# Every process that there can be.
+set -- --sample 99 --max-overhead 50% -f getppid --handler "$tmp/handler.so=$tmp/owner/events,count,0"
+ldconfig -p 2>/dev/null | grep -q 'libmicrohttpd\.so\.12' && set -- "$@" --metrics 127.0.0.1:29474
+export DEBUGINFOD_URLS=http://127.0.0.1:1
+ldconfig -p 2>/dev/null | grep -q 'libdebuginfod\.so\.1' && set -- "$@" --debuginfod
+ls /usr/lib/*/libcurl.so.4 /usr/lib/*/libcurl-gnutls.so.4 >/dev/null 2>&1 && set -- "$@" --otlp http://127.0.0.1:1
+
+outlive() { # PROCESS OPTION...
+	victim=$1
+	shift
+	(cd "$tmp/owner" && exec timeout -k 5 60 "$attacks/outlive" "$made_uid" "$made_gid" "$victim" \
+		"${OUTLIVED_PROFTRACE:-$tmp/proftrace}" -q -e none -o out.json "$@" -- "$tmp/every_kind" 1 20) \
 		>"$tmp/said" 2>"$tmp/err"
 }
 
-outlive list
+outlive list "$@"
 # The broker is killed. One of each kind: of two that have the same name both the first and what it has forked.
 victims=$(awk '/^process/ && n[$3]++ < 1 + ($3 ~ /broke|close|trial/) && ($3 !~ /broke/ || n[$3] > 1) { print $2 }' "$tmp/said")
 check "each process is known by its name ($(sed -n 's/^process [0-9]* //p' "$tmp/said" | sort -u | tr '\n' ' '))" \
 	test "$(grep -cE '^process [0-9]+ (every_kind|proftrace-(close|start|trial)|symbols)$' "$tmp/said")" -ge 7
 for victim in $victims closing; do
-	outlive "$victim"
+	outlive "$victim" "$@"
 	check "process $victim was stopped, $(said "$tmp/said" stopped)" grep -q '^stopped' "$tmp/said"
 	never_else "process $victim has no capability and nothing of BPF" "$(grep '^holds' "$tmp/said")" ""
 	check "process $victim: nothing of BPF is left ($(said "$tmp/said" left))" grep -q '^left 0 of' "$tmp/said"

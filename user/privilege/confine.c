@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "privilege/bare.h"
+
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 /* What any C program needs: memory, signals, exit. */
@@ -441,13 +443,17 @@ int confine_exporter(void)
 	return filter_load(filter, error);
 }
 
+static void confine_try(void *unused)
+{
+	(void)unused;
+	_exit(confine_recorder(NULL, 0) || !(socket(AF_UNIX, SOCK_STREAM, 0) < 0));
+}
+
 bool confine_available(void)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid = bare_fork(-1, confine_try, NULL);
 
-	if (pid == 0)
-		_exit(confine_recorder(NULL, 0) || !(socket(AF_UNIX, SOCK_STREAM, 0) < 0));
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "privilege/bare.h"
 #include "privilege/invoker.h"
 
 enum {
@@ -57,6 +58,14 @@ static int directory_make(const char *path, bool may_exist)
 	return directory_is_empty(path) ? 0 : ENOTEMPTY;
 }
 
+static void runs_become_and_make(void *context)
+{
+	const struct runs *runs = context;
+	struct failure f;
+
+	_exit(invoker_become(&f) ? EPERM : directory_make(runs->path, runs->directory != NULL));
+}
+
 /* A child makes it, as the invoking user: this process keeps its privileges for the recordings. */
 static int runs_make_directory(struct runs *runs, struct failure *f)
 {
@@ -73,12 +82,9 @@ static int runs_make_directory(struct runs *runs, struct failure *f)
 		snprintf(runs->path, sizeof(runs->path), "%s/proftrace-bench-%016" PRIx64,
 			 temporary && temporary[0] == '/' ? temporary : "/tmp", number);
 	}
-	pid = fork();
+	pid = bare_fork(-1, runs_become_and_make, runs);
 	if (pid < 0)
-		return failure_set(f, -errno, "cannot start", "", NULL);
-	if (!pid)
-		_exit(invoker_become(f) ? EPERM
-					: directory_make(runs->path, runs->directory != NULL));
+		return failure_set(f, pid, "cannot start", "", NULL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	error = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
@@ -114,8 +120,15 @@ unsigned runs_arguments(const struct runs *runs, enum run_side side, const char 
 	return *word ? 0 : n;
 }
 
-static void run_execute(const struct runs *runs, const char *const *argv)
+struct run_process {
+	const struct runs *runs;
+	const char *const *argv;
+};
+
+/* The program file gives it its capabilities again. */
+static void run_execute(void *context)
 {
+	const struct run_process *process = context;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
@@ -124,10 +137,10 @@ static void run_execute(const struct runs *runs, const char *const *argv)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
-		if (!runs->show_output)
+		if (!process->runs->show_output)
 			dup2(null, STDOUT_FILENO);
 	}
-	execv("/proc/self/exe", (char *const *)argv);
+	execv("/proc/self/exe", (char *const *)process->argv);
 	_exit(RUN_NO_EXEC);
 }
 
@@ -171,6 +184,7 @@ static int run_record(struct runs *runs, enum run_side side, unsigned number,
 		      const sigset_t *signals, struct failure *f)
 {
 	const char *argv[RUN_ARGUMENTS];
+	struct run_process process = { runs, argv };
 	char run[32] = "warm-up", *trace;
 	bool interrupted = false;
 	int status;
@@ -187,11 +201,9 @@ static int run_record(struct runs *runs, enum run_side side, unsigned number,
 	/* Kept before it exists: it is removed even if the recording fails half-way. */
 	if (number)
 		runs->traces[side][runs->n_traces[side]++] = trace;
-	pid = fork();
+	pid = bare_fork(-1, run_execute, &process);
 	if (pid < 0)
-		return failure_set(f, -errno, "cannot measure", runs->commands[side][0], NULL);
-	if (!pid)
-		run_execute(runs, argv);
+		return failure_set(f, pid, "cannot measure", runs->commands[side][0], NULL);
 	/* Both do it, so that it has been done before either goes on. */
 	setpgid(pid, pid);
 	status = run_wait(pid, signals, &interrupted);

@@ -23,7 +23,7 @@ const volatile bool can_loop = false; /* the kernel has bpf_loop() */
 
 /*
  * Sets a counter on the stack to 0 without the verifier's knowing it. If it knows where a counter begins, it may find that a
- * callback of bpf_loop() never gets to its limit, and remove the comparison: Linux before 6.8 follows one call only, and 6.18
+ * callback of bpf_loop() never gets to its limit, and remove the comparison: older kernels follow one call only, and 6.18
  * removed that of BATCH_HEADS.
  */
 const volatile __u64 nothing = 0;

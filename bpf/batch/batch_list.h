@@ -343,14 +343,18 @@ static __noinline long batch_drop_mapped(__u32 i, struct batch_walk *w)
 
 /*
  * Forgets all batches of a thread that ends, or whose memory has been replaced by exec without being read, which is so on
- * Linux before 6.10. Those that were not read are counted.
+ * Linux before 6.10. Those that were not read are counted, also those that a forked child has not handed over yet.
  */
 __noinline int batches_drop_all(struct thread_state *st, __u64 pid_tgid)
 {
 	struct batch_walk w = { .st = st, .pid_tgid = pid_tgid };
+	const struct batch_inherited *inherited;
 
 	if (!batching || !st)
 		return 0;
+	inherited = bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
+	if (inherited && !inherited->adopted)
+		st->n_forgotten += inherited->n + inherited->more;
 	if (can_loop) {
 		bpf_loop(BATCHES_FOUND_ON, batch_drop_found, &w, 0);
 		bpf_loop(BATCHES_MOST, batch_drop_mapped, &w, 0);

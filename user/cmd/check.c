@@ -367,7 +367,7 @@ int cmd_check(int argc, char **argv)
 	struct utsname u;
 
 	usage_parse(&usage_check, argc, argv, NULL);
-	if (check_limits(&f)) {
+	if (check_limits(&f) || broker_count(&f)) {
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}

@@ -128,6 +128,11 @@ struct broker_loaded {
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f);
 /*
+ * count.c: gives this process the name of a broker. Refuses with -EUSERS if its user, who is not root, has too many that may
+ * have eBPF programs. Call it before any is loaded.
+ */
+int broker_count(struct failure *f);
+/*
  * Ends it. `awaits` false: it may detach what is still attached after this process has ended, which takes some grace
  * periods of RCU.
  */

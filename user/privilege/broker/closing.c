@@ -149,7 +149,7 @@ static void become_keeper(void *context)
 	const struct keeper *k = context;
 	int socket = k->socket, error;
 
-	prctl(PR_SET_NAME, "proftrace-close");
+	prctl(PR_SET_NAME, CLOSING_NAME);
 	error = descriptors_keep(&socket, KEEPER_SOCKET);
 	if (packet_send(socket, &error, sizeof(error), -1) || error)
 		_exit(1);

@@ -5,6 +5,8 @@
 
 #include "privilege/broker/links.h"
 
+#define CLOSING_NAME "proftrace-close" /* of the keeper, and of the processes that it forks */
+
 /* Before there are links, threads and a filter of system calls. Returns NULL on failure, with errno set. */
 struct closers *closers_new(void);
 /* A pidfd of the keeper. When that has ended, nothing can be closed any more but by closers_end(). */

@@ -554,6 +554,9 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	pid_t zombie;
 	int error;
 
+	error = broker_count(f);
+	if (error)
+		return error;
 	/* Before there is anything that these processes should not have. */
 	closers = closers_new();
 	if (!closers)
@@ -612,7 +615,6 @@ void broker_serve(int socket, const struct broker_config *config)
 
 	ignore_signals();
 	lift_limits();
-	prctl(PR_SET_NAME, BROKER_NAME);
 	reply.error = keep_only(&socket);
 	if (reply.error) {
 		server_cannot_start(&reply.failure, reply.error);

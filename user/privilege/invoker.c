@@ -85,6 +85,9 @@ int invoker_become(struct failure *f)
 			error = -errno;
 		if (!error && (setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
 			error = -errno;
+		/* What the kernel does when the user changes depends on fs.suid_dumpable. */
+		if (!error && prctl(PR_SET_DUMPABLE, 0))
+			error = -errno;
 		if (!error && user) {
 			setenv("HOME", user->pw_dir, 1);
 			setenv("USER", user->pw_name, 1);

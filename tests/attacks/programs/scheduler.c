@@ -200,13 +200,13 @@ static int is_recorder_or_broker(const struct traced_task *task)
 	       (process->parent == tasks[0].tid && !strcmp(process->name, "proftrace-broke"));
 }
 
-/* Who is the broker is known when it has its name. */
+/* Who is the broker is known when it has its name. A process that has executed a program has nothing more. */
 static void look_at_holdings(struct traced_task *task)
 {
 	const struct traced_task *parent = find_process(task->parent);
 	int closes = parent && !strcmp(parent->name, "proftrace-close");
 
-	if (!is_recorder_or_broker(task))
+	if (!task->executed && !is_recorder_or_broker(task))
 		task->holds |= read_holdings(task->tid) & (closes ? ~HOLDS_DESCRIPTORS : ~0);
 }
 

@@ -72,6 +72,8 @@ int trial_new(struct trial **ret_trial)
 		free(t);
 		return error;
 	}
+	/* If the caller ignores it, a process that is killed gives its number away, and its links were another process's. */
+	signal(SIGCHLD, SIG_DFL);
 	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	c.socket = sockets[1];
 	pthread_mutex_init(&t->lock, NULL);

@@ -92,6 +92,9 @@ static int fail_no_reply(const struct broker *b, struct failure *f, int error)
 		broker_hint(f);
 		return -EPIPE;
 	}
+	/* It has ended, and did not read what was sent. */
+	if (error == -ECONNRESET)
+		error = -EPIPE;
 	return failure_set(f, error, "no answer from the broker", "",
 			   error == -EPIPE ? "its process has ended" : NULL);
 }

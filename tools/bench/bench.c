@@ -83,7 +83,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "privilege/loader/features.h"
+#include "empty.h"
 #include "sections.h"
 #include "subject.h"
 
@@ -134,7 +134,7 @@ static void print_machine(struct results *r)
 	results_fact(r, "proftrace", "%s", PROFTRACE_VERSION);
 	results_fact(r, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
 	print_processor(r);
-	results_fact(r, "probe site", "%s", optimised_nop_text(kernel_optimised_nop()));
+	results_fact(r, "probe site", "%s", optimised_nop_text(try_optimised_nop()));
 }
 
 static void print_load(struct results *r, const char *when)

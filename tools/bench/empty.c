@@ -8,10 +8,12 @@
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "bpf/event.h"
 #include "privilege/loader/empty_program.h"
-#include "privilege/loader/features.h"
+#include "privilege/loader/trial.h"
 #include "privilege/broker/server.h"
 #include "subject.h"
 #include "tracee/markers.h"
@@ -101,17 +103,36 @@ static int load(struct empty *e, enum empty_program program, bool multi)
 	return empty_program_load(attach_type, 0);
 }
 
-static struct broker_site *probe_sites(const struct marker_sites *sites)
+enum optimised_nop try_optimised_nop(void)
+{
+	enum optimised_nop nop = OPTIMISED_NOP_WRONG;
+	struct trial *trial;
+	pid_t ended;
+
+	if (trial_new(&trial))
+		return nop;
+	nop = kernel_optimised_nop(trial);
+	ended = trial_end(trial);
+	if (ended > 0)
+		waitpid(ended, NULL, 0);
+	return nop;
+}
+
+/* Those of marks. The others hand over buffers. */
+static struct broker_site *probe_sites(const struct marker_sites *sites, unsigned *ret_n)
 {
 	struct broker_site *list = calloc(sites->n + 1, sizeof(*list));
-	bool fast = kernel_optimised_nop() == OPTIMISED_NOP_CORRECT;
+	bool fast = try_optimised_nop() == OPTIMISED_NOP_CORRECT;
 	unsigned i;
 
+	*ret_n = 0;
 	for (i = 0; list && i < sites->n; i++) {
 		const struct marker_site *s = &sites->sites[i];
 
-		list[i].offset = fast && s->optimised_offset ? s->optimised_offset : s->offset;
-		list[i].semaphore_offset = s->semaphore_offset;
+		if (s->kind >= RECORD_FLUSH)
+			continue;
+		list[*ret_n].offset = fast && s->optimised_offset ? s->optimised_offset : s->offset;
+		list[(*ret_n)++].semaphore_offset = s->semaphore_offset;
 	}
 	return list;
 }
@@ -120,7 +141,8 @@ static int attach(struct empty *e, int fd, const struct marker_sites *sites,
 		  enum empty_program program, struct failure *f)
 {
 	struct loaded_programs programs = { .uprobe_multi = kernel_has_uprobe_multi() };
-	struct broker_site *list = probe_sites(sites);
+	unsigned n;
+	struct broker_site *list = probe_sites(sites, &n);
 	uint64_t begun;
 	int error;
 
@@ -136,10 +158,9 @@ static int attach(struct empty *e, int fd, const struct marker_sites *sites,
 	}
 	programs.program_fds[BROKER_MARKS] = e->program;
 	begun = bench_clock();
-	error = sites_attach(&programs, BROKER_MARKS, 0, fd, list, sites->n, e->links, &e->n_links,
-			     f);
+	error = sites_attach(&programs, BROKER_MARKS, 0, fd, list, n, e->links, &e->n_links, f);
 	e->attach_ns = bench_clock() - begun;
-	e->n_sites = sites->n;
+	e->n_sites = n;
 	free(list);
 	return error;
 }

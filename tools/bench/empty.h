@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/failure.h"
+#include "privilege/loader/features.h"
 
 enum empty_program {
 	PROGRAM_EMPTY,
@@ -19,6 +20,9 @@ struct empty {
 	unsigned n_links, n_sites;
 	uint64_t attach_ns; /* the time of the system call (one per site before 6.6) */
 };
+
+/* As kernel_optimised_nop(), tried in a process of its own. */
+enum optimised_nop try_optimised_nop(void);
 
 /* Attaches to every marker of the ELF file at `path`, for all processes, as proftrace does. */
 int empty_attach(struct empty *e, const char *path, enum empty_program program, struct failure *f);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads /proc/kallsyms line by line, and keeps functions only. */
 #include "base/array.h"
+#include "base/kallsyms.h"
 #include "symbols/symbols.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ struct kernel_symbols {
 	uint32_t n, size;
 	char *texts;
 	size_t used, capacity;
+	uint64_t begin;	 /* of the kernel itself; 0: not known */
 	uint32_t module; /* the last one: symbols of a module come together */
 	uint64_t last;	 /* the highest one that is not a module's */
 };
@@ -76,24 +78,15 @@ static bool kallsyms_add_symbol(struct kernel_symbols *k, uint64_t address, cons
 	return k->symbols[k->n++].name != 0;
 }
 
-/* "ffffffff81000000 T name", followed by "\t[module]" for a module. Functions only. */
+/* Functions only. */
 static bool kallsyms_add_line(struct kernel_symbols *k, char *line)
 {
-	char *at, *name, *module;
-	uint64_t address = strtoull(line, &at, 16);
+	struct kallsyms_function f;
 
-	if (at == line || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
+	if (!kallsyms_parse(line, &f))
 		return true;
-	name = at + 3;
-	at = name + strcspn(name, "\t ");
-	if (at == name)
-		return true;
-	module = *at ? strchr(at + 1, '[') : NULL;
-	module = module ? module + 1 : NULL;
-	*at = '\0';
-	if (module)
-		module[strcspn(module, "]")] = '\0';
-	return !address || kallsyms_add_symbol(k, address, name, module);
+	kallsyms_find_begin(&f, &k->begin);
+	return kallsyms_add_symbol(k, f.address, f.name, f.module);
 }
 
 /*
@@ -123,28 +116,16 @@ static int compare_symbol_address(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-/*
- * By the lowest function that is not a module's. The kernel's own come in the order of their addresses, so the broker moves
- * call stacks by the first one (privilege/loader/configure.c).
- */
+/* As the broker moves call stacks (privilege/loader/configure.c). */
 static void kallsyms_shift(struct kernel_symbols *k)
 {
-	uint64_t begin = UINT64_MAX;
-	uint32_t i;
+	for (uint32_t i = 0; i < k->n && k->begin; i++) {
+		struct symbol *s = &k->symbols[i];
 
-	for (i = 0; i < k->n; i++) {
-		if (k->symbols[i].module)
-			continue;
-		if (k->symbols[i].address < begin)
-			begin = k->symbols[i].address;
-		if (k->symbols[i].address > k->last)
-			k->last = k->symbols[i].address;
+		s->address -= k->begin - STACK_KERNEL_BEGIN;
+		if (!s->module && s->address > k->last)
+			k->last = s->address;
 	}
-	if (begin == UINT64_MAX)
-		return;
-	for (i = 0; i < k->n; i++)
-		k->symbols[i].address -= begin - STACK_KERNEL_BEGIN;
-	k->last -= begin - STACK_KERNEL_BEGIN;
 }
 
 static int read_kallsyms(struct kernel_symbols *k, int fd)

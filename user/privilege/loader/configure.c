@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/kallsyms.h"
 #include "privilege/invoker.h"
 #include "privilege/loader/features.h"
 #include "privilege/loader/kernel_types.h"
@@ -129,24 +130,24 @@ static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_mu
 }
 
 /*
- * As symbols/kernel_symbols.c: the first function that has an address and is not a module's. 0: there is none. *ret_hidden:
- * since the kernel hides the addresses, from the recorder as well, and not because they cannot be read here.
+ * 0: no function has an address. *ret_hidden: since the kernel hides the addresses, from the recorder as well, and not because
+ * they cannot be read here.
  */
 static uint64_t kernel_begin(bool *ret_hidden)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
-	unsigned long long address = 0;
-	char line[1024], type;
+	struct kallsyms_function function;
+	uint64_t begin = 0;
+	char line[1024];
 
-	while (file && !address && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%llx %c", &address, &type) != 2 || !strchr("tTwW", type) ||
-		    strchr(line, '['))
-			address = 0;
+	while (file && !begin && fgets(line, sizeof(line), file)) {
+		if (kallsyms_parse(line, &function))
+			kallsyms_find_begin(&function, &begin);
 	}
-	*ret_hidden = file && !address && feof(file);
+	*ret_hidden = file && !begin && feof(file);
 	if (file)
 		fclose(file);
-	return address;
+	return begin;
 }
 
 static void configure_samples(struct proftrace_bpf *skel, const struct broker_config *config)

@@ -25,6 +25,9 @@ bench: packages
 
 bench-programs: $(BENCH_PROGRAMS)
 
+# It calls functions of many folders, and `make test` does not run it.
+check: $(BENCH)/bench
+
 $(BENCH)/bench: $(BENCH_DRIVER) $B/libproftrace.a
 	@mkdir -p $(@D)
 	@echo "  CC    $@"

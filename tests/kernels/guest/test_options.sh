@@ -14,6 +14,7 @@ if [ "$WANT_MULTI" = no ]; then
 	(ulimit -n 512 && "$proftrace" -u 'probes:*' -e none --summary-json "$tmp/s" -o "$tmp/few" -- "$programs/probes" 5) \
 		>"$tmp/out" 2>"$tmp/err"
 	equal "few descriptors: exit status, and the program is not disturbed" "$? $(said "$tmp/out" rounds)" "0 5"
+	check "few descriptors: those of the probes that fit are attached to" test "$(field "$tmp/s" written)" -gt 0
 	equal "few descriptors: one message" "$(grep -c 'left out: too many open files' "$tmp/err")" 1
 	equal "few descriptors: all sites are counted" "$(field "$tmp/s" sites_refused)" \
 		"$(sed -n 's/.*: \([0-9]*\) of [0-9]* sites in .* are left out.*/\1/p' "$tmp/err")"

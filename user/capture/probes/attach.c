@@ -60,15 +60,16 @@ static int attach_site_range(struct attach_job *b, const struct broker_site *sit
 	error = files_attach_sites(b->c, b->file, b->links, b->program, b->pid, sites, n, f);
 	if (!error || error == -EPIPE || error == -ENOMEM || error == -ESRCH)
 		return error;
-	/* Smaller requests would use up what files that are mapped later need. */
-	if (error == -EMFILE) {
+	/* As many probes as fit. A part of the sites of functions would be exits without entries, of which nothing comes. */
+	if (error == -EMFILE && (n == 1 || b->program != BROKER_USDT)) {
 		b->full = *f;
 		b->given_up = true;
 		b->left_out = n;
 		b->c->refused_sites += n;
 		return 0;
 	}
-	b->failed += error == -EBADMSG ? NOT_PROVED : 1;
+	if (error != -EMFILE)
+		b->failed += error == -EBADMSG ? NOT_PROVED : 1;
 	if (b->failed >= MAX_FAILED) {
 		if (!b->given_up)
 			capture_log(b->c, 0,

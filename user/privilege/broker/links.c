@@ -21,7 +21,9 @@
 #define PROCESSES_MOST 8192
 /* Descriptors for requests, and for files that are attached to for each process. */
 #define DESCRIPTORS_KEPT 64
-#define NO_DESCRIPTORS	 "too many open files: each site takes one on kernels before 6.6"
+/* Of these, so many are for markers and hold points of files that are mapped later. */
+#define DESCRIPTORS_OF_OURS 128
+#define NO_DESCRIPTORS	    "too many open files: each site takes one on kernels before 6.6"
 /*
  * How often a program may be at one site: of ours once, and once more for each number of a device that its
  * file has; of others' and of functions once for each request of the user's (-u).
@@ -132,10 +134,15 @@ static bool link_may_share(const struct link *link, const struct link_sites *of)
 	       of->offsets[0] <= other->offsets[other->n - 1];
 }
 
+static bool links_are_of_others(const struct link_sites *of)
+{
+	return of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS ||
+	       of->program == BROKER_RETURNS;
+}
+
 static bool links_too_often(const struct links *links, const struct link_sites *of)
 {
-	bool others = of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS ||
-		      of->program == BROKER_RETURNS;
+	bool others = links_are_of_others(of);
 	unsigned *times = calloc(of->n, sizeof(*times)), i;
 	bool found = !times;
 	uint32_t j;
@@ -420,15 +427,16 @@ bool links_has(struct links *links, const struct link_sites *of, pid_t pid, uint
 
 int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, struct failure *f)
 {
+	bool limited = links->most_sites < SITES_MOST;
+	unsigned kept = limited && links_are_of_others(of) ? DESCRIPTORS_OF_OURS : 0;
 	const char *reason = NULL;
 	int error = -EMFILE;
 
 	pthread_mutex_lock(&links->lock);
 	if (!links_process(links, pid) && !links_process_new(links, pid)) {
 		reason = "it is attached to too many processes";
-	} else if (!links_have_space(links, of->n)) {
-		reason = links->most_sites < SITES_MOST ? NO_DESCRIPTORS
-							: "it is attached to too many sites";
+	} else if (!links_have_space(links, of->n + kept)) {
+		reason = limited ? NO_DESCRIPTORS : "it is attached to too many sites";
 	} else if (!links_find(links, of)) {
 		if (!links_free_number(links))
 			reason = "it is attached to too many sites";

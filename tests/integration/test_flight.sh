@@ -69,6 +69,8 @@ tell "step 2 2"
 tell "ticks 7"
 tell "alarm"
 tell "ticks 3"
+# A program's own requests: one file in the window after the trigger or another request. They are all ignored here.
+tell "dump 500"
 kill -USR2 $recorder
 wait_for "$tmp/err" "proftrace: requested"
 tell "ticks 2"
@@ -87,6 +89,8 @@ check_flight_account "instant" "$tmp/s" "$(said "$tmp/out" total)"
 equal "instant: three dumps" "$(field "$tmp/s" dumps)" 3
 equal "instant: one trigger not obeyed" "$(field "$tmp/s" triggers_suppressed)" 1
 check "instant: which is said" grep -q "1 trigger.* ignored" "$tmp/err"
+equal "instant: the program's requests are counted" "$(field "$tmp/s" requests_ignored)" 500
+check "instant: which is said, too" grep -q "500 calls of prof_dump() ignored" "$tmp/err"
 for kind in json pftrace; do
 	equal "$kind: the first" "$(count "$tmp/i-1-1.$kind" INSTANT tick)" 5
 	equal "$kind: and its trigger" "$(count "$tmp/i-1-1.$kind" INSTANT alarm)" 1
@@ -97,6 +101,16 @@ done
 check "ctl dump names the files" grep -q "i-2-3.json" "$tmp/ctl"
 equal "compressed: the second" "$(count "$tmp/i-2.json.gz" INSTANT tick)" 10
 equal "instant: what nothing triggered is not there" "$(field "$tmp/s" unrecorded)" 4
+
+# A program that requests files without end gets one in a window, and does not suppress a trigger.
+"$proftrace" -q -e none -o "$tmp/d-{n}.json" --flight-recorder 1h --trigger instant:alarm --summary-json "$tmp/s" -- \
+	"$programs/scripted" "ticks 3" "dump 300" "wait 250" "dump 300" "ticks 2" alarm "dump 100" >"$tmp/out" 2>"$tmp/err"
+check_flight_account "requests" "$tmp/s" "$(said "$tmp/out" total)"
+equal "requests: one file, and the trigger's" "$(ls "$tmp" | grep -c '^d-')" 2
+equal "requests: the rest is counted" "$(field "$tmp/s" requests_ignored)" 699
+equal "requests: no trigger is suppressed" "$(field "$tmp/s" triggers_suppressed)" 0
+equal "requests: the files have all of it" \
+	"$(($(count "$tmp/d-1.json" INSTANT tick) + $(count "$tmp/d-2.json" INSTANT tick)))" 5
 
 # Too little memory for the window.
 "$proftrace" -e none -o "$tmp/m.json" --flight-recorder 1h --flight-memory 64K --trigger instant:alarm \

@@ -183,6 +183,13 @@ printf 'mine' >mine
 mv mine "kept/$first"
 printf 'mine' >kept/t-foreign.pftrace
 dump 6
+next=$(($(grep -c '^done' said) + 1))
+before=$(ls kept)
+printf '%s\n' "dump 200" "slices 10" >&8
+wait_for said "done $((next + 1))"
+"$proftrace" ctl status -p $service >/dev/null
+equal "a program makes it write nothing" "$(metric proftrace_requests_ignored_total)" 200
+equal "and deletes nothing" "$(ls kept)" "$before"
 check "the quota holds" [ "$(kept_bytes)" -le 300000 ]
 check "and is used" [ "$(kept_bytes)" -gt 150000 ]
 equal "what is kept can be scraped" "$(metric proftrace_files_bytes)" "$(($(kept_bytes) - 8))"

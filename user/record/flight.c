@@ -9,6 +9,7 @@
  * line through the second timeline, and closes the files.
  */
 #include "record/flight.h"
+#include "base/clock.h"
 #include "base/quantity.h"
 
 #include <errno.h>
@@ -27,8 +28,9 @@ struct flight {
 	uint64_t newest_ns; /* time of the latest mark */
 	/* Time of the latest event that was released early because the memory was full; 0: none. */
 	uint64_t evicted_ns;
-	uint64_t emptied_ns; /* when the delay line was last written; 0: never */
-	uint64_t dumped_ns;  /* when a trigger last wrote files; 0: never */
+	uint64_t emptied_ns;   /* when the delay line was last written; 0: never */
+	uint64_t dumped_ns;    /* when a trigger last wrote files; 0: never */
+	uint64_t requested_ns; /* when a program last made it write files; 0: never */
 	struct flight_count count;
 };
 
@@ -243,12 +245,35 @@ void flight_dump(struct recording *r, uint64_t now_ns)
 	flight_write_files(r, "requested", now_ns);
 }
 
+static bool flight_is_within_window(const struct recording *r, uint64_t begin_ns, uint64_t now_ns)
+{
+	return begin_ns && now_ns < begin_ns + r->options->flight_ns;
+}
+
+/*
+ * A program that requests files without end gets as many as by a trigger. The time is the recorder's own. Requests do not
+ * suppress triggers: otherwise a program could prevent the file of another program.
+ */
+bool flight_accepts_request(struct recording *r)
+{
+	struct flight *f = r->flight;
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (r->options->service || flight_is_within_window(r, f->dumped_ns, now_ns) ||
+	    flight_is_within_window(r, f->requested_ns, now_ns)) {
+		f->count.ignored++;
+		return false;
+	}
+	f->requested_ns = now_ns;
+	return true;
+}
+
 /* Most of the window was written by the previous trigger if that fired less than a window ago. */
 static void flight_fire(struct recording *r, const struct trigger *t, uint64_t ts_ns)
 {
 	struct flight *f = r->flight;
 
-	if (f->dumped_ns && ts_ns < f->dumped_ns + r->options->flight_ns) {
+	if (flight_is_within_window(r, f->dumped_ns, ts_ns)) {
 		f->count.suppressed++;
 		return;
 	}

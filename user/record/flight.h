@@ -32,6 +32,7 @@ struct flight_count {
 	uint64_t shortest_ns; /* the shortest window of these */
 	uint64_t failed;      /* for which a file could not be written */
 	uint64_t suppressed;  /* triggers within one window after another trigger */
+	uint64_t ignored;     /* requests of programs */
 };
 
 /*
@@ -43,6 +44,8 @@ void flight_free(struct flight *flight);
 
 /* Keeps an event that r->timeline has handled, and writes files if it fired a trigger. */
 void flight_handle_event(struct recording *r, const struct event *event);
+/* Whether the window is to be written because a program requests it: not soon again, and not in a service. */
+bool flight_accepts_request(struct recording *r);
 /* Writes the window on request, without a trigger. */
 void flight_dump(struct recording *r, uint64_t now_ns);
 /* The recording ends: events that no trigger asked for are released unwritten. */

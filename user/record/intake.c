@@ -64,13 +64,24 @@ void recording_emit_instant(struct recording *r, pid_t pid, const char *text,
 	recording_emit_event(r, &e);
 }
 
+/*
+ * Programs are not trusted. A service writes files when one of its triggers fires; those that a program could request
+ * would push the files of others out of the quota.
+ */
+static bool intake_may_dump(struct recording *r)
+{
+	if (r->flight)
+		return flight_accepts_request(r);
+	return !r->options->service;
+}
+
 /* prof_stop(), prof_dump() and prof_include_chrome_json() of the program. */
 static void intake_handle_control(struct recording *r, const struct event *event)
 {
 	/* One program of many does not end a service. */
 	if (event->kind == EVENT_STOP && !r->options->service)
 		r->stop_requested = true;
-	if (event->kind == EVENT_DUMP)
+	if (event->kind == EVENT_DUMP && intake_may_dump(r))
 		r->dump_requested = true;
 	if (event->kind == EVENT_INCLUDE_JSON)
 		include_add_named(r, event);

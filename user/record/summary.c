@@ -399,6 +399,9 @@ static void print_flight(const struct recording *r)
 		print_visible(
 			stderr, "%" PRIu64 " trigger%s less than %.3f s after another, ignored\n",
 			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
+	if (n->ignored)
+		print_visible(stderr, "%" PRIu64 " call%s of prof_dump() ignored\n", n->ignored,
+			      n->ignored == 1 ? "" : "s");
 }
 
 static void print_places(const struct recording *r)

@@ -61,6 +61,7 @@ static void json_flight(FILE *out, const struct recording *r)
 		n->dumps_short);
 	fprintf(out, "  \"dumps_failed\": %" PRIu64 ",\n", n->failed);
 	fprintf(out, "  \"triggers_suppressed\": %" PRIu64 ",\n", n->suppressed);
+	fprintf(out, "  \"requests_ignored\": %" PRIu64 ",\n", n->ignored);
 }
 
 static void print_summary(struct recording *r, const struct account *a, FILE *out)

@@ -8,6 +8,7 @@
  *	slices N	N slices "work", with an argument
  *	ticks N		N instants "tick"
  *	alarm		an instant "alarm"
+ *	dump N		N requests that the recording is written
  *	slow MS		a slice "slow" that takes so long
  *	open, close	begins a slice "kept open", ends the latest slice
  *	async N, await N	begins, ends an asynchronous slice "job" with this id
@@ -26,7 +27,7 @@
 #include <unistd.h>
 #include <proftrace.h>
 
-static unsigned long begins, ends, instants, asyncs, awaits, counters, steps, names;
+static unsigned long begins, ends, instants, asyncs, awaits, counters, steps, names, dumps;
 
 static void wait_ms(unsigned long ms)
 {
@@ -96,6 +97,9 @@ static void obey(const char *line)
 	} else if (!strcmp(word, "alarm")) {
 		PROF_INSTANT("alarm");
 		instants++;
+	} else if (!strcmp(word, "dump")) {
+		for (; a; a--, dumps++)
+			prof_dump();
 	} else if (!strcmp(word, "open")) {
 		PROF_BEGIN("kept open");
 		begins++;
@@ -139,6 +143,6 @@ int main(int argc, char **argv)
 	printf("count begin %lu\ncount end %lu\ncount instant %lu\n", begins, ends, instants);
 	printf("count async_begin %lu\ncount async_end %lu\n", asyncs, awaits);
 	printf("total %lu\n",
-	       begins + ends + instants + asyncs + awaits + counters + steps + names);
+	       begins + ends + instants + asyncs + awaits + counters + steps + names + dumps);
 	return 0;
 }

@@ -363,7 +363,7 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c %/library.c %/collector.c %/later_libbpf.c %/unwound.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
 	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/library.so $B/tests/programs/collector.so $B/tests/programs/later_libbpf.so $B/tests/programs/executes-static $B/tests/programs/waits-static $B/tests/programs/steps-static $B/tests/programs/forks-static \
-	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/tests/tools/limited $B/tests/tools/every_byte $B/tests/tools/flood_broker $B/tests/tools/hijacked $B/tests/tools/overreach $B/tests/tools/slow_walk $B/tests/tools/other_counts $B/tests/tools/confined $B/gen/bpf_names \
+	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/tests/tools/limited $B/tests/tools/every_byte $B/tests/tools/flood_broker $B/tests/tools/hijacked $B/tests/tools/overreach $B/tests/tools/slow_walk $B/tests/tools/other_counts $B/tests/tools/confined $B/tests/tools/protected $B/gen/bpf_names \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o)) \
 	$(foreach c,gcc clang,$(foreach o,O0 O2 O3,$B/tests/programs/unwound-$c-$o $B/tests/programs/unwound-$c-$o-fp)\
 		$B/tests/programs/unwound-$c-lto)

@@ -102,6 +102,13 @@ if grep -q '^0*[1-9a-f].* _text$' /proc/kallsyms; then
 		"$root/build/tests/tools/stacks" "$tmp/shared/kernel.pftrace"
 fi
 
+# --- the brokers, which know where the kernel is ---------------------------------------------------------
+
+by_sudo "$one_uid" "$one_gid" "$root/build/tests/tools/protected" >"$tmp/said" 2>&1
+never_else "brokers: nobody gets their memory, not even by their numbers" "$? $(grep -v 'of the process that was named$' "$tmp/said" | grep '^got' | sort | uniq -c)" "0 "
+check "brokers: it was tried with three and what they have forked" test "$(grep -c '^found' "$tmp/said")" -ge 6
+equal "brokers: the memory of the process that was named is read" "$(said "$tmp/said" target)" 1
+
 # --- events that the kernel permits to root -------------------------------------------------------------
 
 # The path of a probe is an address, which the user can guess; whether one in the kernel opens tells where the kernel is.

@@ -5,7 +5,7 @@
 otlp_collector.py [--tls CERTIFICATE KEY] SCRIPT: listens on a free port of 127.0.0.1, prints "port N", and then for each
 span, metric point and request a line of JSON. SCRIPT says what becomes of the requests with spans, in order; the last
 word holds for all later ones; metrics are accepted:
-ok, STATUS (503), STATUS/SECONDS (with Retry-After), partial/N (rejects N), hang, close, garbage, endless.
+ok, STATUS (503), STATUS/SECONDS (with Retry-After), partial/N (rejects N), hang, close, garbage, endless, trailers.
 """
 import gzip
 import json
@@ -253,6 +253,8 @@ class Collector(BaseHTTPRequestHandler):
             self.reply(200, b"\xff\xff\xff\xff this is not a reply")
         elif word == "endless":
             self.reply(200, b"\0" * (1 << 20))
+        elif word == "trailers":
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"A: b\r\n" * 20000 + b"\r\n")
         elif word.isdigit():
             self.reply(int(word), **({"Retry_After": number} if number else {}))
         else:

@@ -182,7 +182,7 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 
 chmod 644 cert.pem
 export OTEL_EXPORTER_OTLP_CERTIFICATE="$tmp/cert.pem"
 together "busy http 300 close 503 503/1 ok" "partial http 300 partial/7 ok" "refuses http 300 400" "hangs http 300 hang"
-together "down http 1500 503/1 503/1 ok" "endless http 300 endless" "plainly https 300 ok" "tls https 300 ok"
+together "down http 1500 503/1 503/1 ok" "endless http 300 endless" "trailers http 300 trailers" "plainly https 300 ok" "tls https 300 ok"
 equal "closed in the middle, then busy: repeated until it accepts" "$(otlp busy requests_repeated) $(otlp busy spans_lost)" "3 0"
 equal "each span arrives once" "$(got busy '"kind": "span"')" 1201
 equal "a part is rejected: counted" "$(otlp partial spans_rejected) $(otlp partial spans_delivered)" "7 1194"
@@ -192,6 +192,7 @@ check "refused for good: the reason is shown" grep -q "HTTP status 400" refuses.
 equal "--strict: refused is a loss" "$(cat refuses.status)" 3
 equal "a collector that hangs: the end does not wait for it, and all is counted" "$(otlp hangs spans_lost)" 1201
 equal "a reply without an end: counted" "$(otlp endless spans_lost)" 1201
+equal "a reply with 120 KB of trailers: the same" "$(otlp trailers spans_lost) $(grep -c 'the reply has more than' trailers.err)" "1201 1"
 equal "not TLS: all is counted" "$(otlp plainly spans_lost)" 1201
 check "not TLS: the reason is shown" grep -qiE 'ssl|tls' plainly.err
 equal "TLS: all arrives" "$(got tls '"kind": "span"')" 1201

@@ -61,7 +61,7 @@ struct channel {
 	unsigned attempts;
 	uint64_t next_ns;
 	uint8_t *reply;
-	size_t reply_size;
+	size_t reply_size, reply_received; /* with its headers and trailers */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -201,14 +201,24 @@ static void channel_fill_body(struct channel *c)
 		channel_compress(c);
 }
 
+/* libcurl keeps all lines of the header and of the trailers. Fewer than came ends the request with an error. */
+static size_t count_reply(char *bytes, size_t size, size_t n, void *channel)
+{
+	struct channel *c = channel;
+
+	(void)bytes;
+	n *= size;
+	if (n > OTLP_REPLY - c->reply_received)
+		return 0;
+	c->reply_received += n;
+	return n;
+}
+
 static size_t keep_reply(char *bytes, size_t size, size_t n, void *channel)
 {
 	struct channel *c = channel;
 
-	n *= size;
-	/* Fewer than came ends the request with an error. */
-	if (n > OTLP_REPLY - c->reply_size)
-		return 0;
+	n = count_reply(bytes, size, n, channel);
 	memcpy(c->reply + c->reply_size, bytes, n);
 	c->reply_size += n;
 	return n;
@@ -244,7 +254,7 @@ static void channel_start(struct channel *c)
 		channel_fill_body(c);
 	if (!c->n)
 		return;
-	c->reply_size = 0;
+	c->reply_size = c->reply_received = 0;
 	c->error[0] = '\0';
 	s->curl.easy_setopt(c->easy, CURLOPT_POSTFIELDS, c->compressed ?: c->body);
 	s->curl.easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE,
@@ -376,6 +386,8 @@ static bool channel_open(struct sender *s, enum otlp_signal signal)
 	s->curl.easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)REQUEST_LIMIT_MS);
 	s->curl.easy_setopt(c->easy, CURLOPT_WRITEFUNCTION, keep_reply);
 	s->curl.easy_setopt(c->easy, CURLOPT_WRITEDATA, c);
+	s->curl.easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, count_reply);
+	s->curl.easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
 	s->curl.easy_setopt(c->easy, CURLOPT_ERRORBUFFER, c->error);
 	s->curl.easy_setopt(c->easy, CURLOPT_PRIVATE, c);
 	if (ca && *ca)

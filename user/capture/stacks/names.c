@@ -46,7 +46,7 @@ void stacks_open_kernel(struct stacks *s)
 	/* Ctrl-C ends the recording, which still needs the names; at a limit of file sizes, write() fails. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	s->kallsyms_reader = copy < 0 ? -1 : fork();
+	s->kallsyms_reader = copy < 0 ? -1 : protected_fork();
 	if (!s->kallsyms_reader)
 		_exit(-kernel_symbols_copy(s->kallsyms_fd, copy));
 	sigprocmask(SIG_SETMASK, &before, NULL);

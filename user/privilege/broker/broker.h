@@ -124,6 +124,11 @@ struct broker_loaded {
 	int buffers[MAX_BUFFERS]; /* the ring buffers of records */
 };
 
+/*
+ * Forks a process of root's that knows what no recorder may see: no broker lets its recorder look into it (process_protected()),
+ * from its first instruction on.
+ */
+pid_t protected_fork(void);
 /* Starts the broker, which loads the programs. Call it before any untrusted data is read. */
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f);

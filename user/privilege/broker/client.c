@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -177,6 +178,22 @@ static int receive_loaded(struct broker *b, struct broker_loaded *ret_loaded, st
 	return 0;
 }
 
+pid_t protected_fork(void)
+{
+	char name[16] = "";
+	pid_t pid;
+
+	/* Without root, the kernel lets nobody look into what is not dumpable, and processes of this name are counted (count.c). */
+	if (getuid())
+		return fork();
+	prctl(PR_GET_NAME, name);
+	prctl(PR_SET_NAME, BROKER_NAME);
+	pid = fork();
+	if (pid)
+		prctl(PR_SET_NAME, name);
+	return pid;
+}
+
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f)
 {
@@ -190,7 +207,7 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		free(b);
 		return failure_set(f, error, "cannot start the broker", "", NULL);
 	}
-	b->pid = fork();
+	b->pid = protected_fork();
 	if (b->pid == 0) {
 		close(sockets[0]);
 		broker_serve(sockets[1], config);

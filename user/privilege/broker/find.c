@@ -17,7 +17,7 @@ static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 	if (pid == getpid() || pid == recorder)
 		return true;
 	parent = process_parent(directory);
-	return parent == getpid() || parent == recorder;
+	return parent == getpid() || parent == recorder || process_protected(directory);
 }
 
 /* The kernel's threads have no program, and no user may trace what is another's. */

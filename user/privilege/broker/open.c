@@ -20,6 +20,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "privilege/broker/closing.h"
 #include "privilege/containers.h"
 #include "privilege/invoker.h"
 
@@ -173,6 +174,36 @@ pid_t process_parent(int directory)
 	return parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
 }
 
+static bool has_protected_name(int directory)
+{
+	char name[sizeof(BROKER_NAME) + 1];
+
+	read_whole(directory, "comm", name, sizeof(name));
+	return !strcmp(name, BROKER_NAME "\n") || !strcmp(name, CLOSING_NAME "\n");
+}
+
+/*
+ * Root's broker may look into all processes, also into itself and into brokers of others. These know where the kernel is, and
+ * whoever took over a recorder would learn it. They have their names from their first instruction on (protected_fork()), and
+ * only they can change them. A program that takes such a name is not recorded, which harms nobody else.
+ */
+bool process_protected(int directory)
+{
+	pid_t parent = process_parent(directory);
+	char path[32];
+	bool found;
+	int of_parent;
+
+	if (has_protected_name(directory))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d", (int)parent);
+	of_parent = parent ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	found = of_parent >= 0 && has_protected_name(of_parent);
+	if (of_parent >= 0)
+		close(of_parent);
+	return found;
+}
+
 int process_directory(const struct broker_target *target, struct failure *f)
 {
 	char path[32], object[16];
@@ -202,6 +233,11 @@ int process_directory(const struct broker_target *target, struct failure *f)
 		failure_set(f, -EPERM, "not permitted to trace process", object, reason);
 		failure_hint(f, "run proftrace with sudo");
 		return -EPERM;
+	}
+	if (process_protected(fd)) {
+		close(fd);
+		return failure_set(f, -EPERM, "not permitted to trace process", object,
+				   "it has the privileges of a proftrace");
 	}
 	return fd;
 }

@@ -48,21 +48,6 @@ static bool is_proftrace(int directory)
 		program.st_dev == own.st_dev && program.st_ino == own.st_ino);
 }
 
-/*
- * The other recorder may have been taken over, and its broker is its child, too. Root's broker may look into all processes, also
- * into that one. Only a broker itself sets its name.
- */
-static bool is_broker(int directory)
-{
-	char name[sizeof(BROKER_NAME)] = "";
-	int fd = openat(directory, "comm", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, name, sizeof(name));
-
-	if (fd >= 0)
-		close(fd);
-	return n < 0 || !memcmp(name, BROKER_NAME "\n", sizeof(name));
-}
-
 static bool is_open(int socket)
 {
 	struct pollfd other = { .fd = socket };
@@ -86,8 +71,7 @@ static uint64_t find_handed_over(pid_t recorder, pid_t pid, int socket, struct f
 	if (of_maker >= 0 && is_proftrace(of_maker))
 		directory = process_directory(&target, f);
 	/* As long as its end is open, the number is not another's. */
-	if (directory >= 0 && !is_broker(directory) && process_parent(directory) == maker.pid &&
-	    is_open(socket))
+	if (directory >= 0 && process_parent(directory) == maker.pid && is_open(socket))
 		birth = process_birth(directory);
 	if (directory >= 0)
 		close(directory);
@@ -137,20 +121,21 @@ int requested_adopt(struct requested *r, pid_t pid, int socket, struct failure *
 }
 
 /*
- * The broker is a child of the recorder, too, and nobody's to look into. Its parent is asked for last: as
- * long as that is the recorder, the recorder's number was no other's.
+ * The broker is a child of the recorder, too, and its number may be on the command line: numbers are given out in order, so
+ * that they can be guessed. (process_directory() refuses the brokers of all recorders.) The parent is asked for last: as long
+ * as that is the recorder, the recorder's number was no other's.
  */
 bool requested_has(const struct requested *r, int directory, pid_t pid)
 {
 	unsigned i;
 
+	if (pid == getpid() || pid == r->recorder)
+		return false;
 	for (i = 0; i < r->n; i++) {
 		if (r->list[i].pid == pid && r->list[i].birth &&
 		    r->list[i].birth == process_birth(directory))
 			return true;
 	}
-	if (pid == getpid() || pid == r->recorder)
-		return false;
 	if (r->config->targets &&
 	    target_filter_matches(r->config->targets, container_watch_found(r->watch), directory))
 		return true;

@@ -52,12 +52,14 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 		 int *links, unsigned *n_links);
 
 /*
- * open.c: a process that the invoking user may trace, as a descriptor of its directory in /proc,
+ * open.c: a process that the invoking user may trace, and that is not protected, as a descriptor of its directory in /proc,
  * which is never another's of the same number; or negative errno.
  */
 int process_directory(const struct broker_target *target, struct failure *f);
 /* Why the invoking user may not look into it, as it is now; NULL: it may. */
 const char *process_untraceable(int directory);
+/* The broker of any recorder, a process that it forked, or another one of root's that protected_fork() has made. */
+bool process_protected(int directory);
 pid_t process_parent(int directory); /* 0 if it is unknown */
 /* Not a thread's number (/proc finds those too), and not a zombie. */
 bool process_alive(int directory);

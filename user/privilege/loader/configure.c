@@ -131,15 +131,17 @@ static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_mu
 
 /*
  * 0: no function has an address. *ret_hidden: since the kernel hides the addresses, from the recorder as well, and not because
- * they cannot be read here.
+ * they cannot be read here. Nothing that was read stays in memory.
  */
 static uint64_t kernel_begin(bool *ret_hidden)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	struct kallsyms_function function;
+	char line[1024], buffer[4096];
 	uint64_t begin = 0;
-	char line[1024];
 
+	if (file)
+		setvbuf(file, buffer, _IOFBF, sizeof(buffer));
 	while (file && !begin && fgets(line, sizeof(line), file)) {
 		if (kallsyms_parse(line, &function))
 			kallsyms_find_begin(&function, &begin);
@@ -147,6 +149,9 @@ static uint64_t kernel_begin(bool *ret_hidden)
 	*ret_hidden = file && !begin && feof(file);
 	if (file)
 		fclose(file);
+	explicit_bzero(line, sizeof(line));
+	explicit_bzero(buffer, sizeof(buffer));
+	explicit_bzero(&function, sizeof(function));
 	return begin;
 }
 

@@ -318,7 +318,7 @@ static int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_
 	return error;
 }
 
-static bool file_has_pid(const struct file *file, pid_t pid)
+bool file_has_pid(const struct file *file, pid_t pid)
 {
 	for (unsigned i = 0; i < file->n_pids; i++) {
 		if (file->pids[i] == pid)

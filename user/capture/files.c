@@ -6,6 +6,7 @@
  */
 #include "capture/file_limits.h"
 #include "capture/probes/probes.h"
+#include "capture/mappings/mappings.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -217,8 +218,15 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 										    : FILE_NOTHING;
 	if (file->refused)
 		return true;
-	if (capture_attaches_each(c) && file_is_wanted(file))
-		file_attach(c, file, pid, NULL);
+	if (!capture_attaches_each(c) || !file_is_wanted(file) || file_has_pid(file, pid))
+		return true;
+	if (running_maps_check_work(c, file, pid)) {
+		c->refused++;
+		capture_log(c, files_verbosity(c), "cannot attach to process %d: %s", (int)pid,
+			    TOO_MANY_MAPPINGS);
+		return true;
+	}
+	file_attach(c, file, pid, NULL);
 	return true;
 }
 
@@ -436,11 +444,14 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		error = failure_set(f, -EBADMSG, "cannot attach to", path, differs);
 	if (!error && file_is_wanted(file))
 		error = file_check_semaphores(c, file, path, pid, m != NULL, f);
+	if (!error && m && running_maps_check_work(c, file, pid))
+		error = failure_set(f, -E2BIG, "cannot attach to", path, TOO_MANY_MAPPINGS);
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
-	if (!error && m && !file_is_attached_in(c, file, pid, m))
-		error = failure_set(f, -ESTALE, "cannot attach to", path,
-				    "its overlay has copied it since the process mapped it");
+	if (!error && m)
+		differs = file_misses_attached(c, file, pid, m);
+	if (!error && differs)
+		error = failure_set(f, -ESTALE, "cannot attach to", path, differs);
 	/* The process has ended meanwhile. The next one that maps the file has links of its own. */
 	if (error == -ESRCH && capture_attaches_each(c))
 		error = 0;

@@ -189,6 +189,19 @@ struct siblings {
 #define SCAN_PACES    1024
 #define HOLDS_AT_ONCE 256
 
+/* An executable mapping of a file. */
+struct running_code {
+	uint64_t device, inode, offset, start, size;
+	uint32_t longest; /* of those of the file that begin before it, or itself */
+};
+
+/* running_maps.c: of the process that is scanned, as they were when they were read last. */
+struct running_maps {
+	struct running_code *list; /* by device, inode, offset */
+	uint32_t n, capacity;
+	unsigned n_all; /* mappings of any kind */
+};
+
 struct scans {
 	struct scan_pace paces[SCAN_PACES]; /* by process number */
 	unsigned n_owed, next_owed;
@@ -196,6 +209,8 @@ struct scans {
 	uint64_t until_ns; /* new files are not opened after this time; 0: all are */
 	bool left;	   /* some files were not opened */
 	unsigned n_mapped; /* executable mappings of files in the last one */
+	struct running_maps running;
+	unsigned lines_read;			/* of the mappings, beside the scan's own */
 	struct record_hold held[HOLDS_AT_ONCE]; /* requests of held threads, oldest first */
 	unsigned n_held;
 	uint64_t holds_ns; /* serve holds between records again, but not before */
@@ -446,6 +461,7 @@ struct site *site_new(struct capture *c);
 bool file_has_marks(const struct file *file);
 /* file_attach.c. Attaches for this process, unless that is done already. */
 int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f);
+bool file_has_pid(const struct file *file, pid_t pid);
 uint64_t files_cookie_of(const struct capture *c, unsigned number);
 /* Attaches to sites with one new link. `pid` 0: for all processes. */
 int files_attach_sites(struct capture *c, struct file *file, struct links to,
@@ -455,11 +471,14 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f);
 /* file_bytes.c. Why the process may not have in memory what was read at the sites of the file; NULL: it has. */
-const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
+const char *file_differs_from_running(struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m);
-/* file_bytes.c. False: an overlay has copied the file since the process mapped it, and the kernel attached to the copy. */
-bool file_is_attached_in(const struct capture *c, const struct file *file, pid_t pid,
-			 const struct mapping *m);
+/*
+ * file_bytes.c. Why the process may not have what was attached: an overlay has copied the file since the process mapped it, and
+ * the kernel attached to the copy. NULL: it has.
+ */
+const char *file_misses_attached(struct capture *c, const struct file *file, pid_t pid,
+				 const struct mapping *m);
 /*
  * semaphores.c. Refuses a file whose semaphores the kernel would not find in the process. `runs`: the process has mapped
  * the file; otherwise it is going to.

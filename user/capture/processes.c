@@ -5,6 +5,7 @@
  */
 #include "capture/batch/batch.h"
 #include "capture/file_limits.h"
+#include "capture/mappings/mappings.h"
 #include "capture/stacks/stacks.h"
 
 #include <ctype.h>
@@ -211,6 +212,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	if (c->stacks)
 		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
 	error = maps_read(fd, scan_mapping, &s);
+	running_maps_forget(c);
 	if (c->stacks)
 		stacks_scan_end(c->stacks);
 	close(fd);

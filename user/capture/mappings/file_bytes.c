@@ -13,14 +13,14 @@
  * An overlay copies a file when somebody changes its mode or times, makes a link to it, or writes to it. The kernel attaches
  * to the copy from then on, and programs that have mapped the file still run the original.
  */
-#include "capture/internal.h"
+#include "capture/mappings/mappings.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/marker_note.h"
-#include "tracee/maps.h"
 
 #ifndef OVERLAYFS_SUPER_MAGIC
 #define OVERLAYFS_SUPER_MAGIC 0x794c7630
@@ -37,12 +37,12 @@ static const uint8_t breakpoint[] = { 0xa0, 0x00, 0x20, 0xd4 };
 #endif
 
 struct running_bytes {
-	const struct capture *c;
+	struct capture *c;
 	const struct file *file;
 	pid_t pid;
-	int memory;		/* /proc/PID/mem */
-	struct mapping mapping; /* of the place that was read last */
-	uint64_t offset;	/* which is searched for */
+	int memory;		     /* /proc/PID/mem */
+	struct running_code mapping; /* of the place that was read last */
+	bool too_many;		     /* mappings to search */
 };
 
 /* How many bytes another tracer may have put there: a breakpoint, or the call for which the kernel replaces a nop. */
@@ -69,60 +69,45 @@ static bool bytes_match(const uint8_t *memory, const uint8_t *wanted, size_t n)
 	return !memcmp(memory + skipped, wanted + skipped, n - skipped);
 }
 
-static bool mapping_has(const struct mapping *m, uint64_t offset)
-{
-	return offset >= m->offset && offset - m->offset < m->end - m->start;
-}
-
-static int running_find_mapping(void *context, const struct mapping *m)
-{
-	struct running_bytes *r = context;
-
-	if (!m->executable || m->inode != r->mapping.inode ||
-	    m->device_major != r->mapping.device_major ||
-	    m->device_minor != r->mapping.device_minor || !mapping_has(m, r->offset))
-		return 0;
-	r->mapping = *m;
-	return 1;
-}
-
 /* Code may have several mappings. */
 static bool running_map(struct running_bytes *r, uint64_t offset)
 {
-	const struct broker_target target = { r->pid, 0 };
-	int maps;
+	int error;
 
-	if (mapping_has(&r->mapping, offset))
+	if (offset >= r->mapping.offset && offset - r->mapping.offset < r->mapping.size)
 		return true;
-	r->offset = offset;
-	maps = broker_open(r->c->broker, BROKER_MAPS, &target, 0, 0, NULL);
-	if (maps >= 0) {
-		maps_read(maps, running_find_mapping, r);
-		close(maps);
-	}
-	return mapping_has(&r->mapping, offset);
+	error = running_maps_find(r->c, r->file, r->pid, offset, &r->mapping);
+	r->too_many |= error == -E2BIG;
+	return !error;
 }
 
 /* Reads what the process has where an offset of the file is mapped. Returns the number of bytes. */
 static size_t read_running(struct running_bytes *r, uint64_t offset, uint8_t *bytes)
 {
-	const struct mapping *m = &r->mapping;
+	const struct running_code *m = &r->mapping;
 	uint64_t size;
 	ssize_t n;
 
 	if (!running_map(r, offset))
 		return 0;
-	size = m->end - m->start - (offset - m->offset);
+	size = m->size - (offset - m->offset);
 	n = pread(r->memory, bytes, size < SITE_BYTES ? (size_t)size : SITE_BYTES,
 		  (off_t)(m->start + (offset - m->offset)));
 	return n > 0 ? (size_t)n : 0;
 }
 
-static bool running_open(struct running_bytes *r)
+static bool running_open(struct running_bytes *r, struct capture *c, const struct file *file,
+			 pid_t pid, const struct mapping *m)
 {
-	const struct broker_target target = { r->pid, 0 };
+	const struct broker_target target = { pid, 0 };
 
-	r->memory = broker_open(r->c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	*r = (struct running_bytes){
+		.c = c,
+		.file = file,
+		.pid = pid,
+		.mapping = { .offset = m->offset, .start = m->start, .size = m->end - m->start },
+	};
+	r->memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
 	return r->memory >= 0;
 }
 
@@ -184,21 +169,23 @@ static bool file_has_layers(const struct file *file)
 	return !fstatfs(file->fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
+const char *file_differs_from_running(struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m)
 {
-	struct running_bytes r = { .c = c, .file = file, .pid = pid, .mapping = *m };
 	bool served = file_is_served(file->fd), same;
+	struct running_bytes r;
 
 	if (!served && !file_has_layers(file))
 		return NULL;
-	if (!running_open(&r))
+	if (!running_open(&r, c, file, pid, m))
 		return served ? "it is on FUSE or 9p, and the memory of the process cannot be read "
 				"to compare"
 			      : NULL;
 	same = markers_run(&r) && other_sites_run(&r);
 	close(r.memory);
-	return same ? NULL : "its file system shows other bytes than those that run";
+	return same	    ? NULL
+	       : r.too_many ? TOO_MANY_MAPPINGS
+			    : "its file system shows other bytes than those that run";
 }
 
 /* Whether the process has exactly the byte of the file there: nobody is attached. False as well if it cannot be read. */
@@ -210,16 +197,18 @@ static bool site_is_bare(struct running_bytes *r, uint64_t offset)
 	       pread(r->file->fd, &byte, 1, (off_t)offset) == 1 && memory[0] == byte;
 }
 
-bool file_is_attached_in(const struct capture *c, const struct file *file, pid_t pid,
-			 const struct mapping *m)
+const char *file_misses_attached(struct capture *c, const struct file *file, pid_t pid,
+				 const struct mapping *m)
 {
-	struct running_bytes r = { .c = c, .file = file, .pid = pid, .mapping = *m };
+	struct running_bytes r;
 	unsigned i, n = file->n_sites + file->n_probes;
 	bool bare = true;
 
 	/* Some sites are attached to later only, so one is enough. */
-	if (!file->n_links || !n || !file_has_layers(file) || !running_open(&r))
-		return true;
+	if (!file->n_links || !n || !file_has_layers(file) || !running_open(&r, c, file, pid, m))
+		return NULL;
+	/* What was read before it was attached may be out of date. */
+	c->scans.running.n = 0;
 	for (i = 0; i < n && bare; i++) {
 		unsigned number = i < file->n_sites ? file->first_site + i
 						    : file->first_probe + (i - file->n_sites);
@@ -230,5 +219,7 @@ bool file_is_attached_in(const struct capture *c, const struct file *file, pid_t
 		bare = site_is_bare(&r, file->executes[i].offset);
 	bare = bare && !(file->linker.offset && !site_is_bare(&r, file->linker.offset));
 	close(r.memory);
-	return !bare;
+	return r.too_many ? TOO_MANY_MAPPINGS
+	       : bare	  ? "its overlay has copied it since the process mapped it"
+			  : NULL;
 }

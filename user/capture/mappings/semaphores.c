@@ -8,12 +8,10 @@
  * looks, and nothing would be recorded. Markers of the present header begin a page, so this concerns programs that
  * were compiled with an older one, and probes of others.
  */
-#include "capture/internal.h"
+#include "capture/mappings/mappings.h"
 
 #include <errno.h>
 #include <unistd.h>
-
-#include "tracee/maps.h"
 
 struct page_mappings {
 	const struct file *file;
@@ -79,17 +77,12 @@ static uint64_t find_ambiguous_semaphore(const struct capture *c, const struct f
 int file_check_semaphores(struct capture *c, const struct file *file, const char *path, pid_t pid,
 			  bool runs, struct failure *f)
 {
-	const struct broker_target target = { pid, 0 };
 	struct page_mappings p = { .file = file, .offset = find_ambiguous_semaphore(c, file) };
-	int maps;
 
 	if (!p.offset)
 		return 0;
-	maps = runs ? broker_open(c->broker, BROKER_MAPS, &target, 0, 0, NULL) : -1;
-	if (maps >= 0) {
-		maps_read(maps, count_page_mapping, &p);
-		close(maps);
-	}
+	if (runs && maps_read_within(c, pid, count_page_mapping, &p) == -E2BIG)
+		return failure_set(f, -E2BIG, "cannot record", path, TOO_MANY_MAPPINGS);
 	if (p.n == 1) {
 		capture_log(c, 0, "'%s' is recorded only in programs that run already: %s", path,
 			    "before, the kernel would not find its semaphores");

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The code that a process has mapped, read once for all files of a scan. A process may have 65,530 mappings and 4096 sites in a
+ * file, each in another mapping: reading /proc/PID/maps for each of them took more than two minutes.
+ *
+ * The mappings may change after they were read. So the list only says where to look: whoever reads memory there compares
+ * what it finds, and a place that the list does not have is looked for once more.
+ */
+#include "capture/mappings/mappings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+#define LINES_EACH_SCAN \
+	MAPS_MAX_LINES /* a scan may read so many again and again; a million takes about 0.6 s */
+
+/*
+ * What the kernel does for a site in each mapping of its page: a breakpoint, and with a semaphore a walk over all mappings
+ * of the process (12 to 30 ns each) until it finds that of the semaphore. Nothing can interrupt it, and no process of the
+ * machine can fork meanwhile. This many are one or two seconds.
+ */
+#define BREAKPOINT_WORK 64
+#define MOST_WORK	(1u << 26)
+
+static int running_add(void *context, const struct mapping *m)
+{
+	struct running_maps *r = context;
+
+	if (!m->executable || !m->inode)
+		return 0;
+	if (!array_reserve(r->list, r->n, r->capacity, 64))
+		return -ENOMEM;
+	r->list[r->n++] = (struct running_code){
+		.device = (uint64_t)m->device_major << 32 | m->device_minor,
+		.inode = m->inode,
+		.offset = m->offset,
+		.start = m->start,
+		.size = m->end - m->start,
+	};
+	return 0;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_code(const void *a, const void *b)
+{
+	const struct running_code *x = a, *y = b;
+
+	return compare_numbers(x->device, y->device)
+		       ?: compare_numbers(x->inode, y->inode)
+		       ?: compare_numbers(x->offset, y->offset)
+		       ?: compare_numbers(x->start, y->start);
+}
+
+static bool is_same_file(const struct running_code *a, uint64_t device, uint64_t inode)
+{
+	return a->device == device && a->inode == inode;
+}
+
+/* Each gets the number of the one, among those of the file that begin before, that ends last. */
+static void note_longest(struct running_maps *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct running_code *code = &r->list[i], *before = i ? code - 1 : code, *longest;
+
+		code->longest = i;
+		if (!is_same_file(before, code->device, code->inode))
+			continue;
+		longest = &r->list[before->longest];
+		if (longest->offset + longest->size > code->offset + code->size)
+			code->longest = before->longest;
+	}
+}
+
+int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *context)
+{
+	const struct broker_target target = { pid, 0 };
+	int fd, n;
+
+	if (c->scans.lines_read >= LINES_EACH_SCAN)
+		return -E2BIG;
+	fd = broker_open(c->broker, BROKER_MAPS, &target, 0, 0, NULL);
+	if (fd < 0)
+		return fd;
+	n = maps_read(fd, each, context);
+	close(fd);
+	c->scans.lines_read += n < 0 ? LINES_EACH_SCAN : (unsigned)n;
+	return n;
+}
+
+static int running_read(struct capture *c, pid_t pid)
+{
+	struct running_maps *r = &c->scans.running;
+	int n;
+
+	r->n = 0;
+	n = maps_read_within(c, pid, running_add, r);
+	r->n_all = n > 0 ? (unsigned)n : 0;
+	if (n < 0)
+		r->n = 0;
+	if (r->n)
+		qsort(r->list, r->n, sizeof(*r->list), compare_code);
+	note_longest(r);
+	return n < 0 ? n : 0;
+}
+
+void running_maps_forget(struct capture *c)
+{
+	struct running_maps *r = &c->scans.running;
+
+	free(r->list);
+	*r = (struct running_maps){ 0 };
+	c->scans.lines_read = 0;
+}
+
+/* The number of those that come before the file's mappings, or of these as well: those that begin up to the offset. */
+static uint32_t count_before(const struct running_maps *r, uint64_t device, uint64_t inode,
+			     uint64_t offset, bool with_offset)
+{
+	const struct running_code at = {
+		device, inode, offset, with_offset ? UINT64_MAX : 0, 0, 0
+	};
+
+	return (uint32_t)array_count_before(r->n, i, compare_code(&r->list[i], &at) < 0);
+}
+
+static const struct running_code *find_code(const struct running_maps *r, uint64_t device,
+					    uint64_t inode, uint64_t offset)
+{
+	uint32_t n = count_before(r, device, inode, offset, true);
+	const struct running_code *code = n ? &r->list[n - 1] : NULL;
+
+	if (!code || !is_same_file(code, device, inode))
+		return NULL;
+	code = &r->list[code->longest];
+	return offset - code->offset < code->size ? code : NULL;
+}
+
+int running_maps_find(struct capture *c, const struct file *file, pid_t pid, uint64_t offset,
+		      struct running_code *ret_code)
+{
+	const struct running_code *code =
+		find_code(&c->scans.running, file->device, file->inode, offset);
+	int error;
+
+	if (!code) {
+		error = running_read(c, pid);
+		if (error)
+			return error;
+		code = find_code(&c->scans.running, file->device, file->inode, offset);
+	}
+	if (!code)
+		return -ENOENT;
+	*ret_code = *code;
+	return 0;
+}
+
+static int compare_ends(const void *a, const void *b)
+{
+	return compare_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* The ends of the file's mappings in the file, in order. */
+static uint64_t *list_ends(const struct running_code *code, uint32_t n)
+{
+	uint64_t *ends = calloc(n ? n : 1, sizeof(*ends));
+
+	for (uint32_t i = 0; ends && i < n; i++)
+		ends[i] = code[i].offset + code[i].size;
+	if (ends)
+		qsort(ends, n, sizeof(*ends), compare_ends);
+	return ends;
+}
+
+int running_maps_check_work(struct capture *c, const struct file *file, pid_t pid)
+{
+	struct running_maps *r = &c->scans.running;
+	uint32_t first, n;
+	uint64_t *ends, work = 0;
+	int error = 0;
+
+	if (!file->n_sites && !file->n_probes)
+		return 0;
+	if (!r->n)
+		error = running_read(c, pid);
+	/* It may have exited. */
+	if (error)
+		return error == -E2BIG || error == -ENOMEM ? error : 0;
+	first = count_before(r, file->device, file->inode, 0, false);
+	n = count_before(r, file->device, file->inode, UINT64_MAX, true) - first;
+	ends = list_ends(r->list + first, n);
+	if (!ends)
+		return -ENOMEM;
+	for (unsigned i = 0; i < file->n_sites + file->n_probes && work <= MOST_WORK; i++) {
+		const struct site *s =
+			&c->sites[i < file->n_sites ? file->first_site + i
+						    : file->first_probe + i - file->n_sites];
+		uint64_t begun =
+			count_before(r, file->device, file->inode, s->offset, true) - first;
+		uint64_t ended = array_count_before(n, j, ends[j] <= s->offset);
+
+		work += (begun - ended) * (BREAKPOINT_WORK + (s->semaphore_offset ? r->n_all : 0));
+	}
+	free(ends);
+	return work <= MOST_WORK ? 0 : -E2BIG;
+}

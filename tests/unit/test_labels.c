@@ -91,9 +91,41 @@ static void bound(void **state)
 	names_free(names);
 }
 
+static const char *label_name(struct labels *labels, uint32_t pid)
+{
+	return strrchr(labels_text(labels, labels_of(labels, pid))->text, '/') + 1;
+}
+
+/* A new name costs no look into /proc: it is what the kernel's event says, whatever the process is called there by now. */
+static void renamed(void **state)
+{
+	struct names *names = names_new(0);
+	struct labels *labels = labels_new(names);
+	uint32_t pid = (uint32_t)getpid(), other = pid + 4096;
+
+	(void)state;
+	prctl(PR_SET_NAME, "fi\nrst");
+	labels_rename(labels, pid, "before it is seen");
+	assert_string_equal(label_name(labels, pid), "fi\\x0arst");
+	labels_rename(labels, pid, "second");
+	assert_string_equal(label_name(labels, pid), "second");
+	/* Nor do processes cost one whose numbers have the same low bits. */
+	assert_int_equal(labels_of(labels, other), 0);
+	assert_string_equal(label_name(labels, pid), "second");
+	labels_rename(labels, other, "exited");
+	assert_int_equal(labels_of(labels, other), 0);
+	assert_int_equal(labels_beyond(labels), 1);
+	labels_forget(labels, pid);
+	prctl(PR_SET_NAME, "third");
+	assert_string_equal(label_name(labels, pid), "third");
+	labels_free(labels);
+	names_free(names);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(cgroups), cmocka_unit_test(bound) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(cgroups), cmocka_unit_test(bound),
+					    cmocka_unit_test(renamed) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

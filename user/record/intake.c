@@ -87,6 +87,19 @@ static void intake_handle_control(struct recording *r, const struct event *event
 		include_add_named(r, event);
 }
 
+/* To whom the event's row in the metrics belongs. */
+static void intake_label(struct recording *r, const struct event *event)
+{
+	if (event->kind == EVENT_EXEC)
+		labels_forget(r->labels, event->pid);
+	if (event->kind == EVENT_FORK)
+		labels_forget(r->labels, (uint32_t)event->id);
+	if (event->kind == EVENT_COMM && event->tid == event->pid && event->name)
+		labels_rename(r->labels, event->pid, event->name->text);
+	if (event->pid)
+		stats_set_group(r->stats, labels_text(r->labels, labels_of(r->labels, event->pid)));
+}
+
 int recording_handle_event(void *recording, const struct event *event)
 {
 	struct recording *r = recording;
@@ -96,13 +109,8 @@ int recording_handle_event(void *recording, const struct event *event)
 		scheduler_handle_event(r, event);
 	if (rare(event->kind == EVENT_THREAD_EXIT))
 		killed_handle_exit(r, event);
-	if (rare(r->labels)) {
-		if (event->kind == EVENT_EXEC || event->kind == EVENT_COMM)
-			labels_forget(r->labels, event->pid);
-		if (event->pid)
-			stats_set_group(r->stats,
-					labels_text(r->labels, labels_of(r->labels, event->pid)));
-	}
+	if (rare(r->labels))
+		intake_label(r, event);
 	error = intake_handle(r, event);
 	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
 		intake_handle_control(r, event);

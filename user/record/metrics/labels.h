@@ -24,8 +24,10 @@ struct labels *labels_new(struct names *names); /* NULL: out of memory */
 void labels_free(struct labels *labels);
 /* The number, from 1 on, or 0 for (other), of the process's labels. They are read when it is seen first. */
 uint32_t labels_of(struct labels *labels, uint32_t pid);
-/* It executes another program, or has another name or another process's number: its labels are read again. */
+/* It executes another program, or has another process's number: its labels are read again. */
 void labels_forget(struct labels *labels, uint32_t pid);
+/* Its main thread, and so the process, has another name. */
+void labels_rename(struct labels *labels, uint32_t pid, const char *comm);
 const struct name *labels_text(const struct labels *labels, uint32_t number);
 /* Processes that share "(other)". */
 uint64_t labels_beyond(const struct labels *labels);

@@ -67,6 +67,11 @@ equal "CPU time is over: the command has the limits of the caller" "$(cat "$tmp/
 check "CPU time is over: it says so" grep -q 'the CPU time limit is reached' "$tmp/cpu.err"
 check "CPU time is over: the hint names the limit" grep -q '^hint: .*ulimit -t SECONDS' "$tmp/cpu.err"
 equal "CPU time is over: the account adds up" "$(field "$tmp/owner/s" adds_up)" true
+# Each site slows down all who execute a program that has the file.
+(cd "$tmp/owner" && setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all "$tmp/proftrace" -o functions \
+	-f 'libc.so.6:*' --duration 50ms -p "$target") >"$tmp/said" 2>&1 9>&-
+never_else "all functions of the C library: left out, and it says why" \
+	"$(grep 'left out: too many sites in files of others' "$tmp/said" | grep -c 'narrow the patterns')" 1
 kill "$target"
 # Linux deadlocks if very many eBPF programs are removed at once. These have none, but names as if they had.
 mkfifo "$tmp/many"

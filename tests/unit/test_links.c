@@ -214,6 +214,38 @@ static void not_too_many_sites(void **state)
 	links->n_sites = before + 2;
 }
 
+/* Of functions and others' probes in files that are not the caller's, which slow down everybody; not of markers. */
+static void not_too_many_sites_of_others(void **state)
+{
+	const struct broker_site sites[] = { { 0x100, 0, 1 }, { 0x200, 0, 1 } };
+	struct link_sites of;
+	struct failure f;
+	struct process *child;
+
+	(void)state;
+	links->most_foreign = 3;
+	attach(PARENT, BROKER_MARKS, 1);
+	attach(PARENT, BROKER_USDT, 1);
+	assert_int_equal(links->n_foreign, 0); /* the file is the caller's */
+	links->list[1].of.foreign = true;
+	links->n_foreign = 2;
+	child = fork_process(PARENT, CHILD);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -EMFILE);
+	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_MARKS), 1);
+	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_USDT), 0);
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_USDT, sites, 2, true), 0);
+	of.foreign = true;
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), -EMFILE);
+	links->most_foreign = 4;
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), 0);
+	assert_int_equal(links->n_foreign, 4);
+	links_give_back(links, &of);
+	link_sites_free(&of);
+	links_forget(links, PARENT);
+	assert_int_equal(links->n_foreign, 0);
+}
+
 /* Nobody reads any more what a process that was forked then records. */
 static void nothing_after_the_end(void **state)
 {
@@ -361,6 +393,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_number_for_several, start, end),
 		cmocka_unit_test_setup_teardown(a_child_inherits, start, end),
 		cmocka_unit_test_setup_teardown(not_too_many_sites, start, end),
+		cmocka_unit_test_setup_teardown(not_too_many_sites_of_others, start, end),
 		cmocka_unit_test_setup_teardown(nothing_after_the_end, start, end),
 		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_installs, start, end),

@@ -154,10 +154,13 @@ int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links 
 				  first = c->loaded.return_sessions ? BROKER_FUNCTIONS : returns,
 				  last = c->loaded.return_sessions ? returns : BROKER_FUNCTIONS;
 	const unsigned end = file->first_probe + file->n_probes;
+	struct failure unused;
 	int error;
 
 	if (!file->n_probes)
 		return 0;
+	/* What was refused is logged, also where the caller does not want to know. */
+	f = f ?: &unused;
 	error = attach_probe_sites(&b, BROKER_USDT, file->first_probe, file->first_call, f);
 	if (!error && first != last)
 		error = attach_probe_sites(&b, first, file->first_call, end, f);

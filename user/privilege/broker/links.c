@@ -24,6 +24,7 @@
 /* Of these, so many are for markers and hold points of files that are mapped later. */
 #define DESCRIPTORS_OF_OURS 128
 #define NO_DESCRIPTORS	    "too many open files: each site takes one on kernels before 6.6"
+#define SLOWS_OTHERS	    "too many sites in files of others"
 /*
  * How often a program may be at one site: of ours once, and once more for each number of a device that its
  * file has; of others' and of functions once for each request of the user's (-u).
@@ -39,6 +40,7 @@ struct links *links_new(struct closers *closers)
 		return NULL;
 	links->closers = closers;
 	links->most_sites = SITES_MOST;
+	links->most_foreign = UINT32_MAX;
 	pthread_mutex_init(&links->lock, NULL);
 	return links;
 }
@@ -66,6 +68,12 @@ void links_limit_sites(struct links *links)
 		links->most_sites = (uint32_t)files.rlim_cur;
 }
 
+static bool links_are_of_others(const struct link_sites *of)
+{
+	return of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS ||
+	       of->program == BROKER_RETURNS;
+}
+
 int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,
 		    const struct broker_site *sites, unsigned n, bool keep)
 {
@@ -80,6 +88,7 @@ int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program progr
 	*of = (struct link_sites){
 		.device = st.st_dev, .inode = st.st_ino, .program = program, .n = n, .elf_fd = -1
 	};
+	of->foreign = links_are_of_others(of) && st.st_uid != getuid();
 	of->offsets = malloc(n * sizeof(*of->offsets));
 	if (!of->offsets)
 		return -ENOMEM;
@@ -132,12 +141,6 @@ static bool link_may_share(const struct link *link, const struct link_sites *of)
 	return link->used && other->program == of->program && other->inode == of->inode &&
 	       other->device == of->device && other->offsets[0] <= of->offsets[of->n - 1] &&
 	       of->offsets[0] <= other->offsets[other->n - 1];
-}
-
-static bool links_are_of_others(const struct link_sites *of)
-{
-	return of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS ||
-	       of->program == BROKER_RETURNS;
 }
 
 static bool links_too_often(const struct links *links, const struct link_sites *of)
@@ -244,11 +247,23 @@ static struct member *member_new(uint32_t number, unsigned n)
 	return m;
 }
 
+static void links_use(struct links *links, const struct link_sites *of)
+{
+	links->n_sites += of->n;
+	links->n_foreign += of->foreign ? of->n : 0;
+}
+
+static void links_give_up(struct links *links, const struct link_sites *of)
+{
+	links->n_sites -= of->n;
+	links->n_foreign -= of->foreign ? of->n : 0;
+}
+
 static void process_add_member(struct links *links, struct process *p, struct member *m)
 {
 	m->next = p->members;
 	p->members = m;
-	links->n_sites += links->list[m->link].of.n;
+	links_use(links, &links->list[m->link].of);
 }
 
 struct member *links_process_remove(struct links *links, struct process *p)
@@ -256,7 +271,7 @@ struct member *links_process_remove(struct links *links, struct process *p)
 	struct member *list = p->members, *m;
 
 	for (m = list; m; m = m->next)
-		links->n_sites -= links->list[m->link].of.n;
+		links_give_up(links, &links->list[m->link].of);
 	HASH_DEL(links->processes, p);
 	free(p);
 	return list;
@@ -277,6 +292,11 @@ static bool links_have_space(const struct links *links, unsigned n)
 	return (uint64_t)links->n_sites + n <= links->most_sites;
 }
 
+static bool links_slow_others(const struct links *links, const struct link_sites *of)
+{
+	return of->foreign && (uint64_t)links->n_foreign + of->n > links->most_foreign;
+}
+
 /* --- attaching as another process is ---------------------------------------------------------------- */
 
 static int process_attach(struct links *links, const struct loaded_programs *programs,
@@ -288,7 +308,7 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 
 	if (links_ended(links))
 		return -ECANCELED;
-	if (!links_have_space(links, of->n))
+	if (!links_have_space(links, of->n) || links_slow_others(links, of))
 		return -EMFILE;
 	m = member_new(number, programs->uprobe_multi ? 1 : of->n);
 	if (!m)
@@ -348,7 +368,7 @@ static struct member *process_unlink_old(struct links *links, struct process *p,
 			at = &m->next;
 			continue;
 		}
-		links->n_sites -= links->list[m->link].of.n;
+		links_give_up(links, &links->list[m->link].of);
 		*at = m->next;
 		m->next = old;
 		old = m;
@@ -437,6 +457,8 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 		reason = "it is attached to too many processes";
 	} else if (!links_have_space(links, of->n + kept)) {
 		reason = limited ? NO_DESCRIPTORS : "it is attached to too many sites";
+	} else if (links_slow_others(links, of)) {
+		reason = SLOWS_OTHERS;
 	} else if (!links_find(links, of)) {
 		if (!links_free_number(links))
 			reason = "it is attached to too many sites";
@@ -446,7 +468,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 		}
 	}
 	if (!reason)
-		links->n_sites += of->n;
+		links_use(links, of);
 	pthread_mutex_unlock(&links->lock);
 	if (!reason)
 		return 0;
@@ -454,13 +476,19 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	if (!strcmp(reason, NO_DESCRIPTORS))
 		failure_hint(f, "raise the limit on open files (`ulimit -Hn`), or select fewer "
 				"functions and probes");
+	if (!strcmp(reason, SLOWS_OTHERS))
+		failure_hint(f,
+			     "narrow the patterns of -f and -u: without root, sites times "
+			     "processes may be %d, because all who execute the files wait "
+			     "for them",
+			     OWN_MOST_FOREIGN);
 	return error;
 }
 
 void links_give_back(struct links *links, const struct link_sites *of)
 {
 	pthread_mutex_lock(&links->lock);
-	links->n_sites -= of->n;
+	links_give_up(links, of);
 	pthread_mutex_unlock(&links->lock);
 }
 
@@ -493,7 +521,7 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 
 	pthread_mutex_lock(&links->lock);
 	/* Its member counts instead. */
-	links->n_sites -= of->n;
+	links_give_up(links, of);
 	if (m) {
 		memcpy(m->fds, fds, n * sizeof(*fds));
 		error = links_add_locked(links, of, pid, m);
@@ -521,7 +549,7 @@ static struct member *links_unlink_closing(struct links *links)
 				at = &m->next;
 				continue;
 			}
-			links->n_sites -= links->list[m->link].of.n;
+			links_give_up(links, &links->list[m->link].of);
 			*at = m->next;
 			m->next = list;
 			list = m;

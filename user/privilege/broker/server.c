@@ -564,6 +564,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	s->links = links_new(closers);
 	if (!s->links)
 		return server_cannot_start(f, -ENOMEM);
+	if (config->own_only)
+		s->links->most_foreign = OWN_MOST_FOREIGN;
 	if (config->functions) {
 		s->programs.provers = provers_new(config->prove);
 		if (!s->programs.provers)

@@ -93,6 +93,11 @@ for often in "--sample 1001" "--counter-interval 999us" "--sample 500 --counter-
 	check "$often: says what is permitted" grep -q '^hint: at most 1000 times a second, or run proftrace with sudo' "$tmp/err"
 done
 
+# So does memory of the kernel. The broker refuses, whatever the recorder says.
+as "" "$recorder" -o "$out" --buffer 257M -- "$bin/executes" 1 2>"$tmp/err"
+equal "--buffer 257M: exit status" $? 1
+check "--buffer 257M: says what is permitted" grep -q '^hint: at most 256M, or run proftrace with sudo' "$tmp/err"
+
 # The kernel permits these to whoever has CAP_PERFMON: each hit is a cost for everybody, a probe tells where the kernel is.
 for event in tracepoint/config=1/ kprobe/config2=1/ uprobe/config2=1/; do
 	as "" "$recorder" -o "$out" -e $event -- "$bin/executes" 1 2>"$tmp/err"
@@ -121,7 +126,7 @@ elif ! as "" "$recorder" -o "$out" --sample 1000 -- "$bin/executes" 1 2>"$tmp/er
 	check "no perf events: says why" grep -q "^proftrace: not permitted to open perf events 'samples of call stacks': kernel.perf_event_paranoid" "$tmp/err"
 	check "no perf events: and what to do" grep -q '^hint: sudo sysctl kernel.perf_event_paranoid=2' "$tmp/err"
 fi
-record "a command" -- "$bin/executes" 3
+record "a command, with as much memory as is permitted" --buffer 256M -- "$bin/executes" 3
 equal "a command: every mark" "$(field "$summary" marked)" 13
 equal "a command: nothing was attached late" "$(field "$summary" attached_late)" 0
 equal "a command: the user's files" "$(stat -c %u%a "$out.json")" ${user}600

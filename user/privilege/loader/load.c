@@ -479,13 +479,23 @@ static int require_rate(const struct broker_config *config, struct failure *f)
 	return -EPERM;
 }
 
+static int require_buffers(const struct broker_config *config, struct failure *f)
+{
+	if (!config->own_only || config->buffer_bytes <= OWN_MAX_BUFFERS)
+		return 0;
+	failure_set(f, -EPERM, "not permitted to have so much memory of the kernel", "--buffer",
+		    "nobody else could use it");
+	failure_hint(f, "at most %uM, or run proftrace with sudo", OWN_MAX_BUFFERS >> 20);
+	return -EPERM;
+}
+
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
 {
 	enum pid_filter filter = PID_FILTER_RIGHT;
 	struct pid_filter_trial trial;
 	bool filters;
-	int error = require_rate(config, f);
+	int error = require_rate(config, f) ?: require_buffers(config, f);
 
 	if (error)
 		return error;

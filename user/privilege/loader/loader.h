@@ -27,6 +27,8 @@ enum {
  * 17 us in a virtual machine.
  */
 #define OWN_MAX_HZ 1000
+/* Of all ring buffers of such a caller. The kernel charges them to nobody whose memory is not limited by a control group. */
+#define OWN_MAX_BUFFERS (256u << 20)
 /* If the timers leave fewer of these, the broker sends no counters on request (send_bases()). */
 #define BASES_LEAST_HZ 100
 

@@ -15,8 +15,8 @@ if ! "$proftrace" -q --sample 997 -o try.pftrace -- true 2>try.err && grep -q sa
 	finish
 fi
 
-# Three programs without symbols: the server has the debug file of the first, a file of another program for the
-# second, and answers without end for the third.
+# Four programs without symbols: the server has the debug file of the first, a file of another program for the
+# second, answers without end for the third, and not at all for the fourth.
 cat >work.c <<'EOT'
 static __attribute__((noinline)) unsigned hidden(unsigned n)
 {
@@ -37,7 +37,7 @@ EOT
 id() { # FILE
 	readelf -n "$1" | sed -n 's/.*Build ID: //p'
 }
-for name in known wrong endless; do
+for name in known wrong endless silent; do
 	${CC:-cc} -O2 -g -Wl,--build-id -DNUMBER="$(printf %d "'$name")" work.c -o $name.full || exit 1
 	objcopy --only-keep-debug $name.full $name.debug
 	objcopy --strip-all $name.full $name
@@ -49,6 +49,9 @@ cat >server.py <<'EOT'
 import functools, http.server, sys
 class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):
+        if sys.argv[2] in self.path:
+            self.log_message("not answered")
+            return self.rfile.read()
         if sys.argv[1] not in self.path:
             return super().do_GET()
         self.send_response(200)
@@ -62,7 +65,7 @@ server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Han
 print("port", server.server_port, flush=True)
 server.serve_forever()
 EOT
-python3 server.py "$(id endless)" >port 2>requests &
+python3 server.py "$(id endless)" "$(id silent)" >port 2>requests &
 server=$!
 wait_for port port
 export DEBUGINFOD_CACHE_PATH="$tmp/cache"
@@ -101,6 +104,19 @@ equal "from the cache: no request" "$(requests known)" 1
 record wrong wrong --debuginfod
 equal "a file of another program: it was requested" "$(requests wrong)" 1
 check "a file of another program: no names" sh -c '! grep -qE "hidden|inlined" wrong.stacks'
+
+# SIGTERM and SIGHUP, because two SIGINT may be one.
+"$proftrace" --sample 997 -e none -o silent.pftrace --debuginfod -- ./silent 2>silent.err &
+recorder=$!
+wait_for requests "not answered"
+kill -TERM $recorder
+kill -HUP $recorder
+wait $recorder
+equal "a server that does not answer, two signals: exit status" $? 0
+check "a server that does not answer, two signals: what is missing, and why" \
+	grep -q 'debuginfod: .*[1-9][0-9]* not found: a second signal ended the wait' silent.err
+"$stacks" silent.pftrace >silent.stacks
+check "a server that does not answer, two signals: the samples are there" test "$(grep -c '^sample' silent.stacks)" -ge 20
 
 export DEBUGINFOD_MAXTIME=1
 begin=$(date +%s)

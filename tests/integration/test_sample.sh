@@ -224,4 +224,34 @@ for what in 'call stacks (--sample)' 'call stacks (--offcpu)'; do
 	check "check: $what" grep -q "^$what  *yes" checked
 done
 check_nothing_left "afterwards"
+
+# The parsers of symbols and of unwind tables do not reply, as if they waited for a file: a second signal ends the wait.
+mkfifo stopped.in
+"$programs/scripted" <stopped.in >stopped.said &
+target=$!
+exec 9>stopped.in
+wait_for stopped.said ready
+"$proftrace" -p $target -e none --stack tick -o stopped.pftrace 9>&- 2>stopped.err &
+recorder=$!
+wait_for stopped.err "proftrace: recording"
+echo "ticks 5" >&9
+wait_for stopped.said "done 1"
+parsers=
+for supervisor in $(cat /proc/$recorder/task/$recorder/children); do
+	for process in $(cat "/proc/$supervisor/task/$supervisor/children"); do
+		[ "$(cat "/proc/$process/comm")" != symbols ] || parsers="$parsers $process"
+	done
+done
+equal "stopped parsers, two signals: there are both" "$(echo $parsers | wc -w)" 2
+kill -STOP $parsers
+kill -TERM $recorder
+kill -HUP $recorder
+wait $recorder
+equal "stopped parsers, two signals: exit status" $? 0
+check "stopped parsers, two signals: what is missing, and why" \
+	grep -q 'the last [1-9][0-9]* functions in call stacks have no names: a second signal ended the wait' stopped.err
+equal "stopped parsers, two signals: the marks are there" "$("$canon" --count stopped.pftrace | sed -n 's/^INSTANT tick //p')" 5
+check "stopped parsers, two signals: they have ended" sh -c "for p in $parsers; do ! kill -0 \$p 2>/dev/null || exit 1; done"
+exec 9>&-
+wait $target
 finish

@@ -3,8 +3,16 @@
 #ifndef PROFTRACE_BASE_PACKET_H
 #define PROFTRACE_BASE_PACKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+/*
+ * Waits for a packet, or the end of the peer, for at most *left_ns, from which it takes the time that passed. Once
+ * `give_up` (may be NULL) returns true, no more than half a second is left: a peer that works replies in that time.
+ * Returns 0 or negative errno: -ETIMEDOUT, or -ECANCELED if the time was over because of `give_up`.
+ */
+int packet_wait(int socket, uint64_t *left_ns, bool (*give_up)(void *context), void *context);
 /*
  * Receives a packet and the descriptor that came with it (-1: none). Returns the packet's size, or
  * negative errno: -EPIPE if the peer has closed the socket, -EMSGSIZE if the packet is larger.

@@ -75,6 +75,8 @@ struct capture_options {
 	 * broker.
 	 */
 	unsigned (*end_requests)(void *context);
+	/* Whether the user waits for nothing any more, not even for names of functions; NULL: never */
+	bool (*give_up)(void *context);
 	void *context;
 	struct names *names;					     /* borrowed */
 	void (*log)(void *context, int verbosity, const char *line); /* -v; may be NULL */

@@ -244,6 +244,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.owner_of = r->labels ? record_label_process : NULL,
 		.event = recording_handle_event,
 		.end_requests = recording_end_requests,
+		.give_up = recording_should_give_up,
 		.context = r,
 		.names = r->names,
 		.log = recording_log,

@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/packet.h"
 #include "base/text.h"
@@ -50,6 +49,8 @@ struct debuginfod {
 	int socket; /* -1: it has ended */
 	pid_t pid;
 	uint64_t left_ns;
+	bool (*give_up)(void *context); /* may be NULL */
+	void *context;
 	struct debuginfod_counts counts;
 };
 
@@ -244,6 +245,12 @@ int debuginfod_new(struct debuginfod **ret)
 	return error;
 }
 
+void debuginfod_set_give_up(struct debuginfod *d, bool (*give_up)(void *context), void *context)
+{
+	d->give_up = give_up;
+	d->context = context;
+}
+
 static int debuginfod_close(struct debuginfod *d, int error)
 {
 	if (d->socket >= 0)
@@ -265,18 +272,13 @@ void debuginfod_free(struct debuginfod *d)
 /* What comes from the process is not trusted: it may have been taken over by what a server sent. */
 static int receive_file(struct debuginfod *d)
 {
-	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
-	struct pollfd ready = { .fd = d->socket, .events = POLLIN };
 	struct fetch_reply reply;
 	struct stat st;
-	uint64_t spent_ns;
 	int n, fd = -1;
 
-	n = TEMP_FAILURE_RETRY(poll(&ready, 1, (int)(d->left_ns / 1000000) + 1));
-	spent_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-	d->left_ns -= spent_ns < d->left_ns ? spent_ns : d->left_ns;
-	if (n <= 0)
-		return debuginfod_close(d, n ? -errno : -ETIMEDOUT);
+	n = packet_wait(d->socket, &d->left_ns, d->give_up, d->context);
+	if (n < 0)
+		return debuginfod_close(d, n);
 	n = packet_receive(d->socket, &reply, sizeof(reply), &fd);
 	if (n == (int)sizeof(reply) && !reply.error && fd >= 0 && !fstat(fd, &st) &&
 	    S_ISREG(st.st_mode) && (uint64_t)st.st_size <= MAX_FILE)

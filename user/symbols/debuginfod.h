@@ -25,11 +25,14 @@ struct debuginfod_counts {
 int debuginfod_new(struct debuginfod **ret);
 /* The recorder's side of a process that is at the other end of a socket already; NULL: no memory. */
 struct debuginfod *debuginfod_on(int socket);
+/* Once `give_up` returns true, half a second is left for all files. */
+void debuginfod_set_give_up(struct debuginfod *d, bool (*give_up)(void *context), void *context);
 /* Ends it, also while it works. */
 void debuginfod_free(struct debuginfod *d);
 /*
  * Waits for the debug file with a build id. Returns its descriptor or negative errno: -ENOENT, no server
- * has it; -ELIBACC, there is no libdebuginfod; -ETIMEDOUT, the time for all files is over.
+ * has it; -ELIBACC, there is no libdebuginfod; -ETIMEDOUT, the time for all files is over;
+ * -ECANCELED, because of `give_up`.
  */
 int debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, uint32_t size);
 struct debuginfod_counts debuginfod_count(const struct debuginfod *d);

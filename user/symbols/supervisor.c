@@ -26,6 +26,7 @@
 enum {
 	SOCKET = 3, /* the descriptor of the supervisor and of its parsers */
 	MAX_PARSERS = 256,
+	KILL_MS = 1000,
 };
 
 /* Address space: files are mapped, and the largest debug files have gigabytes. */
@@ -71,7 +72,7 @@ static void run_parser(void)
 	_exit(0);
 }
 
-/* Waits for the parser or the recorder to end. Returns whether it was the parser. */
+/* Waits for the parser or the recorder to end, which ends the parser. Returns whether it was the parser. */
 static bool wait_for_parser(pid_t parser)
 {
 	struct pollfd fds[] = {
@@ -80,11 +81,18 @@ static bool wait_for_parser(pid_t parser)
 	};
 	int n;
 
-	if (fds[0].fd < 0)
+	if (fds[0].fd < 0) {
+		kill(parser, SIGKILL);
 		return false;
+	}
 	do
 		n = poll(fds, 2, -1);
 	while (n < 0);
+	if (fds[1].revents) {
+		kill(parser, SIGKILL);
+		/* The file may be on a file system of the target's own (FUSE): then SIGKILL waits for the target. */
+		poll(fds, 1, KILL_MS);
+	}
 	close(fds[0].fd);
 	return !fds[1].revents;
 }
@@ -122,9 +130,7 @@ void symbols_supervisor(void *socket)
 		if (parser < 0)
 			_exit(1);
 		ended = wait_for_parser(parser);
-		if (!ended)
-			kill(parser, SIGKILL);
-		if (waitpid(parser, &status, 0) < 0 || !ended)
+		if (waitpid(parser, &status, ended ? 0 : WNOHANG) < 0 || !ended)
 			_exit(0);
 		if (packet_send(SOCKET, &died, sizeof(died), -1))
 			_exit(0);

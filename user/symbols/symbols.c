@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/packet.h"
 #include "privilege/bare.h"
 #include "symbols/debuginfod.h"
@@ -110,6 +108,9 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 	s->socket = sockets[0];
 	if (s->options.debuginfod && debuginfod_new(&s->debuginfod))
 		s->debuginfod = NULL; /* the files count as not found */
+	if (s->debuginfod)
+		debuginfod_set_give_up(s->debuginfod, s->options.give_up,
+				       s->options.give_up_context);
 	s->supervisor = bare_fork(sockets[1], symbols_supervisor, &sockets[1]);
 	close(sockets[1]);
 	if (s->supervisor < 0) {
@@ -230,20 +231,6 @@ static int send_wanted_file(struct symbols *s, const struct lookup *q,
 
 /* --- replies of the parser --- */
 
-/* Waits for something to read. -ETIMEDOUT: the time for all lookups is over. */
-static int wait_for_reply(struct symbols *s)
-{
-	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
-	struct pollfd fd = { .fd = s->socket, .events = POLLIN };
-	uint64_t spent_ns;
-	int n;
-
-	n = TEMP_FAILURE_RETRY(poll(&fd, 1, (int)(s->left_ns / 1000000) + 1));
-	spent_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-	s->left_ns -= spent_ns < s->left_ns ? spent_ns : s->left_ns;
-	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
-}
-
 /* The largest packet. */
 union packet {
 	struct symbol_head head;
@@ -259,7 +246,8 @@ static int receive_lines(struct symbols *s, const struct lookup *q)
 	int n, error;
 
 	for (;;) {
-		error = wait_for_reply(s);
+		error = packet_wait(s->socket, &s->left_ns, s->options.give_up,
+				    s->options.give_up_context);
 		if (error)
 			return error;
 		n = packet_receive(s->socket, &packet, sizeof(packet), NULL);
@@ -323,8 +311,11 @@ unsigned symbols_resolve(struct symbols *s, const struct code_mapping *mapping, 
 			s->crashes++;
 		}
 	}
-	if (n < 0)
-		s->counts.broken += n != -ETIMEDOUT, s->counts.late += n == -ETIMEDOUT;
+	if (n == -ETIMEDOUT || n == -ECANCELED)
+		s->counts.late++;
+	else if (n < 0)
+		s->counts.broken++;
+	s->counts.given_up |= n == -ECANCELED;
 	if (n < 0 && n != -ECONNRESET)
 		close_parser_socket(s);
 	s->counts.named += n > 0;

@@ -37,12 +37,16 @@ struct symbols_options {
 	void *context;
 	bool debuginfod;   /* debug files that are not here may come from a server */
 	unsigned limit_ms; /* for all lookups together, 0 = 30 seconds; later ones find nothing */
+	/* Asked while waiting; once it returns true, half a second is left for all lookups. NULL: never. */
+	bool (*give_up)(void *context);
+	void *give_up_context;
 };
 
 struct symbols_counts {
 	uint64_t requested;
 	uint64_t named;
 	uint64_t late;	 /* not looked up: the time was over */
+	bool given_up;	 /* because of `give_up` */
 	uint64_t broken; /* not found, because the file crashed the parser */
 	/* Debug files that came from a server, and that did not; why not, other than -ENOENT. */
 	uint64_t fetched, missing;

@@ -68,7 +68,9 @@ static void capture_begin_tables(struct capture *c)
 
 void capture_begin_names(struct capture *c)
 {
-	const struct symbols_options o = { .debuginfod = c->options.debuginfod };
+	const struct symbols_options o = { .debuginfod = c->options.debuginfod,
+					   .give_up = c->options.give_up,
+					   .give_up_context = c->options.context };
 	int error = c->stacks ? symbols_new(c->options.names, &o, &c->stacks->symbols) : 0;
 
 	if (error)
@@ -354,9 +356,10 @@ static void name_frame(struct naming *n, const struct code_frame *frame)
 
 static void log_debug_files(struct capture *c, const struct symbols_counts *counts)
 {
-	const char *why = counts->fetch_error == -ELIBACC ? "libdebuginfod cannot be loaded"
-			  : counts->fetch_error		  ? strerror(-counts->fetch_error)
-							  : NULL;
+	const char *why = counts->fetch_error == -ELIBACC     ? "libdebuginfod cannot be loaded"
+			  : counts->fetch_error == -ECANCELED ? "a second signal ended the wait"
+			  : counts->fetch_error		      ? strerror(-counts->fetch_error)
+							      : NULL;
 
 	if (!c->options.debuginfod || c->stacks->logged_fetched)
 		return;
@@ -381,9 +384,10 @@ static void log_missing_names(struct capture *c)
 			"functions in call stacks have no names where a file's debug information "
 			"is damaged or takes too long to read");
 	if (counts.late && !s->logged_late)
-		capture_log(c, 0,
-			    "the last functions in call stacks have no names: looking them up "
-			    "takes too long");
+		capture_log(c, 0, "the last %" PRIu64 " functions in call stacks have no names: %s",
+			    counts.late,
+			    counts.given_up ? "a second signal ended the wait"
+					    : "looking them up takes too long");
 	if (s->python && python_unsupported(s->python) && !s->logged_python)
 		capture_log(c, 0,
 			    "call stacks have no Python functions of CPython %s: 3.11, 3.12 and "

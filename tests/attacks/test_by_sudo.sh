@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A user who may run proftrace by sudo and nothing else tries to see files of root's by it, or to have them opened: a device
-# may do something then. And two such users have jobs of the same name: neither gets a process of the other.
+# A user who may run proftrace by sudo, and so sees what any process does, still does not see files of root's by it, nor has them
+# opened: a device may do something then. And two such users have jobs of the same name: neither gets a process of the other.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users

@@ -7,12 +7,13 @@
  * broker is ready. Without it, attaching takes longer.
  *
  * It is not a process: the user could stop a process, which would keep its privileges, and nothing would end it. The thread
- * has descriptors of its own, and none of the broker's: the kernel closes them, which takes long, behind the thread's last
- * instruction.
+ * has descriptors of its own, and none of the broker's. Detaching takes long; so each uprobe belongs to a thread with
+ * descriptors of its own, and all of them are detached at the same time. The end of a short recording would wait for each.
  */
 #include "privilege/broker/first_uprobe.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -44,27 +45,48 @@ static bool first_uprobe_waits(struct first_uprobe *first)
 	return error != ETIMEDOUT;
 }
 
+struct empty_uprobe {
+	int program, file;
+	bool attached;
+};
+
+/* The thread ends at once, and the kernel detaches behind its last instruction. */
+static void *empty_uprobe_attach(void *context)
+{
+	struct empty_uprobe *e = context;
+	const uint64_t offset = 0;
+	char path[40];
+
+	if (unshare(CLONE_FILES))
+		return NULL;
+	/* /proc/self has the descriptors of the first thread. */
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", e->file);
+	e->attached =
+		uprobe_multi_link(UPROBE_ENTRY, e->program, path, &offset, NULL, NULL, 1, 0) >= 0;
+	return NULL;
+}
+
 static void *first_uprobe_attach(void *context)
 {
 	struct first_uprobe *first = context;
-	/* Behind its end an empty file has no place for another one. */
-	const uint64_t offset = 0;
-	int program, file;
-	char path[40];
+	struct empty_uprobe e;
+	pthread_t thread;
 	unsigned i;
 
 	if (descriptors_unshare(STDERR_FILENO))
 		return NULL;
 	/* The broker waits for it. */
 	privileges_use_priority(true);
-	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
-	file = memfd_create("uprobe", MFD_CLOEXEC);
-	/* /proc/self has the descriptors of the first thread. */
-	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", file);
-	for (i = 0; i < FIRST_UPROBES && program >= 0 && file >= 0; i++) {
+	e.program = empty_program_load(TRACE_UPROBE_MULTI, 0);
+	e.file = memfd_create("uprobe", MFD_CLOEXEC);
+	for (i = 0; i < FIRST_UPROBES && e.program >= 0 && e.file >= 0; i++) {
 		if (i && first_uprobe_waits(first))
 			break;
-		if (uprobe_multi_link(UPROBE_ENTRY, program, path, &offset, NULL, NULL, 1, 0) < 0)
+		e.attached = false;
+		if (pthread_create(&thread, NULL, empty_uprobe_attach, &e))
+			break;
+		pthread_join(thread, NULL);
+		if (!e.attached)
 			break;
 	}
 	return NULL;

@@ -24,15 +24,30 @@
 #define UNSAID	 (IMAGE_CODE + 0x40)  /* code, of which no note and no symbol says anything */
 #define FUNCTION (IMAGE_CODE + 0x100) /* of which a symbol does */
 
+/* A process that the recorder may ask for; the recorder itself is none. */
+static pid_t recorded;
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
 /* NULL: none can be had here. Its links are closed: what it refuses does not hang on these. */
-static struct broker *start_for(pid_t asked, bool functions)
+static struct broker *start_for(pid_t pid, bool functions)
 {
 	struct broker_config config = {
 		.buffer_bytes = 1 << 20,
 		.usdt = true,
 		.functions = functions,
 		.prove = prove_functions,
-		.pids = &asked,
+		.pids = &pid,
 		.n_pids = 1,
 	};
 	struct broker_loaded loaded;
@@ -54,7 +69,7 @@ static struct broker *start_for(pid_t asked, bool functions)
 
 static struct broker *start(bool functions)
 {
-	return start_for(getpid(), functions);
+	return start_for(recorded, functions);
 }
 
 /* A nop: of all instructions the one that the broker lets a probe of others be put on. */
@@ -75,7 +90,7 @@ static int ask_at(struct broker *b, uint32_t program, int fd, uint64_t offset)
 	struct failure f = { 0 };
 	unsigned link;
 
-	return broker_attach(b, (enum broker_program)program, getpid(), fd, &site, 1, &link, &f);
+	return broker_attach(b, (enum broker_program)program, recorded, fd, &site, 1, &link, &f);
 }
 
 static int ask(struct broker *b, uint32_t program, int fd)
@@ -165,18 +180,18 @@ static void given_up(void **state)
 		skip();
 	}
 	pid = broker_pid(b);
-	assert_int_equal(broker_identify(b, getpid(), &target, &f), 0);
+	assert_int_equal(broker_identify(b, recorded, &target, &f), 0);
 	assert_false(broker_given_up(b));
 	kill(pid, SIGSTOP);
 	broker_set_patience(b, told_twice, NULL);
-	assert_int_equal(broker_attach(b, BROKER_USDT, getpid(), fd, &site, 1, &link, &f), -EPIPE);
+	assert_int_equal(broker_attach(b, BROKER_USDT, recorded, fd, &site, 1, &link, &f), -EPIPE);
 	assert_true(broker_given_up(b));
 	assert_true(broker_given_up_attaching(b));
 	assert_true(f.reason[0] && f.hint[0]);
 	/* Its answer comes now, and is nobody's. */
 	kill(pid, SIGCONT);
 	memset(&f, 0, sizeof(f));
-	assert_int_equal(broker_identify(b, getpid(), &target, &f), -EPIPE);
+	assert_int_equal(broker_identify(b, recorded, &target, &f), -EPIPE);
 	assert_true(f.reason[0] && f.hint[0]);
 	assert_int_equal(broker_fd(b), -1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -202,26 +217,14 @@ static void paused(void **state)
 	(void)state;
 	if (!b)
 		skip();
-	assert_int_equal(broker_pause(b, getpid(), TRACED_PAUSED, &f), -ESRCH);
-	assert_int_equal(trace(b, getpid()), 0);
-	assert_int_equal(broker_pause(b, getpid(), TRACED_PAUSED | 3 << TRACED_ORDER_SHIFT, &f), 0);
-	assert_int_equal(broker_pause(b, getpid(), 0, &f), 0);
-	assert_int_equal(broker_pause(b, getpid(), TRACED_MARKS, &f), -EINVAL);
-	assert_int_equal(broker_pause(b, getpid(), TRACED_STOPPED, &f), -EINVAL);
+	assert_int_equal(broker_pause(b, recorded, TRACED_PAUSED, &f), -ESRCH);
+	assert_int_equal(trace(b, recorded), 0);
+	assert_int_equal(broker_pause(b, recorded, TRACED_PAUSED | 3 << TRACED_ORDER_SHIFT, &f), 0);
+	assert_int_equal(broker_pause(b, recorded, 0, &f), 0);
+	assert_int_equal(broker_pause(b, recorded, TRACED_MARKS, &f), -EINVAL);
+	assert_int_equal(broker_pause(b, recorded, TRACED_STOPPED, &f), -EINVAL);
 	assert_int_equal(broker_pause(b, 1, TRACED_PAUSED, &f), -ESRCH);
 	broker_stop(b, true);
-}
-
-static pid_t start_sleeper(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		for (;;)
-			pause();
-	}
-	assert_true(pid > 0);
-	return pid;
 }
 
 static void end(pid_t pid)
@@ -311,19 +314,19 @@ static void not_without_end(void **state)
 
 	(void)state;
 	if (b) {
-		assert_int_equal(hold_linker(b, getpid(), fd, 2, 0, &link), -EEXIST);
-		while (n < 100 && !hold_linker(b, getpid(), fd, 1, n, &link)) {
+		assert_int_equal(hold_linker(b, recorded, fd, 2, 0, &link), -EEXIST);
+		while (n < 100 && !hold_linker(b, recorded, fd, 1, n, &link)) {
 			last = link;
 			n++;
 		}
 		assert_in_range(n, 1, 4);
-		assert_int_equal(hold_linker(b, getpid(), fd, 1, n, &link), -EEXIST);
+		assert_int_equal(hold_linker(b, recorded, fd, 1, n, &link), -EEXIST);
 		/* What the process has already is the same link. */
-		assert_int_equal(hold_linker(b, getpid(), fd, 1, n - 1, &same), 0);
+		assert_int_equal(hold_linker(b, recorded, fd, 1, n - 1, &same), 0);
 		assert_int_equal(same, last);
-		assert_int_equal(hold_linker(b, getpid(), other, 1, 0, &link), 0);
+		assert_int_equal(hold_linker(b, recorded, other, 1, 0, &link), 0);
 		assert_int_equal(broker_detach(b, &last, 1), 0);
-		assert_int_equal(hold_linker(b, getpid(), fd, 1, n, &link), 0);
+		assert_int_equal(hold_linker(b, recorded, fd, 1, n, &link), 0);
 		/* Nobody asked for this one, nor for children. */
 		assert_int_equal(hold_linker(b, getppid(), other, 1, 0, &link), -EPERM);
 		assert_int_equal(hold_linker(b, 0, other, 1, 0, &link), -EPERM);
@@ -392,6 +395,20 @@ static void nobody_else(void **state)
 	assert_int_equal(refused, 1);
 }
 
+static int start_recorded(void **state)
+{
+	(void)state;
+	recorded = start_sleeper();
+	return 0;
+}
+
+static int end_recorded(void **state)
+{
+	(void)state;
+	end(recorded);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,5 +422,5 @@ int main(void)
 		cmocka_unit_test(nobody_else),
 	};
 
-	return cmocka_run_group_tests_name("broker", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("broker", tests, start_recorded, end_recorded);
 }

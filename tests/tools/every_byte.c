@@ -5,7 +5,7 @@
  *			      asks about every Nth, then to be attached to each byte of its code, one by one,
  *			      M bytes after the first S
  * every_byte beginnings FILE  asks about each byte of its code as the beginning of a function, then the same
- * every_byte memory FILE N    attaches to every Nth function of a file that this process has mapped, and looks
+ * every_byte memory FILE N    attaches to every Nth function of a file that this process and its child have mapped, and looks
  *
  * What a recorder would do that was taken over: it asks for a breakpoint at every byte of the code of a file
  * that others execute. Prints what the broker says belongs to functions (begin or exit ADDRESS SYMBOL), what
@@ -15,9 +15,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "privilege/broker/broker.h"
@@ -29,24 +31,30 @@
 static struct broker *broker;
 static struct elf_file *elf;
 static int fd;
+static pid_t target; /* a child, which waits */
 static uint64_t sites[MOST_SITES];
 static unsigned n_sites;
 
 static void start(void)
 {
-	pid_t self = getpid();
 	const struct broker_config config = {
 		.buffer_bytes = 1 << 20,
 		.functions = true,
 		.return_probes = true,
 		.prove = prove_functions,
-		.pids = &self,
+		.pids = &target,
 		.n_pids = 1,
 	};
 	struct broker_loaded loaded;
 	struct failure f = { 0 };
 
-	if (broker_start(&config, &broker, &loaded, &f)) {
+	target = fork();
+	if (!target) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	if (target < 0 || broker_start(&config, &broker, &loaded, &f)) {
 		printf("%s: %s\n", f.what, f.reason);
 		exit(2);
 	}
@@ -148,7 +156,7 @@ static int attach_at(enum broker_program program, uint64_t vaddr, unsigned *ret_
 
 	if (elf_file_offset(elf, vaddr, ELF_EXECUTABLE, &site.offset))
 		exit(1);
-	return broker_attach(broker, program, getpid(), fd, &site, 1, ret_link, &f);
+	return broker_attach(broker, program, target, fd, &site, 1, ret_link, &f);
 }
 
 static void attach_each_byte(unsigned most, unsigned skipped)
@@ -227,7 +235,7 @@ static void attach_all(void)
 			exit(1);
 		if (++n < BROKER_MAX_SITES && i + 1 < n_sites)
 			continue;
-		if (broker_attach(broker, BROKER_FUNCTIONS, getpid(), fd, some, n, &link, &f))
+		if (broker_attach(broker, BROKER_FUNCTIONS, target, fd, some, n, &link, &f))
 			printf("error: %s\n", f.reason);
 		n = 0;
 	}
@@ -252,9 +260,12 @@ static void compare_segment(const struct elf_segment *s, int memory, uint64_t ba
 static void look_at_memory(const char *path)
 {
 	uint64_t base = find_mapped(path);
-	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	char of_target[32];
 	unsigned i;
+	int memory;
 
+	snprintf(of_target, sizeof(of_target), "/proc/%d/mem", (int)target);
+	memory = open(of_target, O_RDONLY | O_CLOEXEC);
 	if (!base || memory < 0)
 		exit(2);
 	attach_all();
@@ -286,5 +297,6 @@ int main(int argc, char **argv)
 	else if (!strcmp(what, "memory"))
 		look_at_memory(argv[2]);
 	broker_stop(broker, true);
+	kill(target, SIGKILL);
 	return 0;
 }

@@ -135,6 +135,9 @@ enum value_type {
 #define GUARD_DOMAINS		128
 #define GUARD_CPUS		16 /* a power of two; with more CPUs, some share a slot */
 
+/* Stands in a program for a function of the kernel (bpf/processes/hold_turns.h). */
+#define TURN_FUNCTION 0x40000000
+
 enum {
 	MAX_ARGS = 6,
 	MAX_NESTING = 64, /* levels of open slices followed per thread */

@@ -3,7 +3,10 @@
 #ifndef PROFTRACE_BPF_STATE_H
 #define PROFTRACE_BPF_STATE_H
 
+/* hold_turns.h has this type itself, because only types of new kernels include it. */
+#define bpf_task_work bpf_task_work_of_vmlinux
 #include "vmlinux.h"
+#undef bpf_task_work
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>

@@ -6,25 +6,28 @@
  * signal is sent and no other thread waits. If the recorder does not answer in time, or has died,
  * the thread continues, and the summary says that files may have been attached late.
  *
- * Only sleepable programs can hold a thread: attaching waits for an RCU grace period, which does
- * not end while a plain uprobe program or a tracepoint program runs.
+ * Since Linux 6.18 it does so in turns (hold_turns.h). Before, in one program. Only sleepable programs can hold
+ * a thread in that way: attaching waits for an RCU grace period, which does not end while a plain uprobe program or a
+ * tracepoint program runs.
  *
  * It does not end either, and on a single CPU the recorder does not even run, on kernels that
  * switch threads only at voluntary preemption points (preempt=voluntary, the default up to 6.12).
- * Taking a lock that can sleep is such a point even if the lock is free, so the loop reads memory
- * with a helper that takes such a lock.
+ * Taking a lock that can sleep is such a point even if the lock is free, and so is reading another process's memory
+ * with preempt=none. So the loop reads memory with a helper that does both. It is memory of the thread's own process: a
+ * program has no other task with memory at hand. If another of its threads maps a page of a file system of its own there,
+ * the helper waits for that file system, and with it everybody who detaches a uprobe.
  *
  * The functions here use little stack on purpose. Programs with a frame of 64 bytes or more run on
  * a private stack that two threads can overwrite (see marks.bpf.c), and sleepable programs cannot
  * have the tail call that prevents it there.
  */
+#include "bpf/processes/hold_turns.h"
 #include "bpf/processes/new_libraries.h"
 #include "bpf/registers.h"
 #include "bpf/state.h"
 #include "bpf/processes/target_match.h"
 
-#define LEAVES_WITHIN_NS 200000000
-#define HOLD_STEPS	 (1 << 23) /* the maximum of bpf_loop() */
+#define HOLD_STEPS (1 << 23) /* the maximum of bpf_loop() */
 /*
  * Steps between two preemption points, about 80 us. The lock is the mmap lock that the broker needs
  * for inserting the breakpoint of each site; whenever the broker waits for the lock it may also
@@ -32,36 +35,15 @@
  */
 #define HOLD_YIELD 2048
 
-struct hold_wait {
-	__u64 ticket;
-	__u64 deadline;
-	__u64 ip;
-	__u64 counter; /* HOLD_COUNTER */
-};
-
-static __always_inline bool hold_is_released(const struct hold_wait *w)
-{
-	__u64 left_ns = *(volatile __u64 *)&buffers_left_ns;
-
-	/*
-	 * Detaching ends only when no sleepable program runs, so it would wait for this one. But it turns the
-	 * semaphores off first, which takes milliseconds.
-	 */
-	if (w->counter && left_ns)
-		return bpf_ktime_get_ns() > left_ns + LEAVES_WITHIN_NS;
-	/* A later ticket in the slot means that this one was released before. */
-	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] >= w->ticket;
-}
-
 static long hold_step(__u32 i, struct hold_wait *w)
 {
 	char nothing;
 
-	if (hold_is_released(w) || !*(volatile __u32 *)&recording)
+	if (hold_is_over(w))
 		return 1;
 	if (!(i & (HOLD_YIELD - 1)))
 		bpf_copy_from_user_task(&nothing, 1, (void *)w->ip, bpf_get_current_task_btf(), 0);
-	return bpf_ktime_get_ns() > w->deadline;
+	return 0;
 }
 
 /*
@@ -92,32 +74,42 @@ static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, str
 	return r;
 }
 
-/* thread_is_held() */
-static __always_inline void set_held(bool held)
+/* One loop ends too soon on a fast machine. bpf_loop() returns a smaller number once the hold is over. */
+static __noinline int hold_in_one(struct hold_wait *w)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-
-	held_threads[pid_tgid & (HOLD_SLOTS - 1)] = held ? pid_tgid : 0;
+	if (bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
+	    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
+	    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS)
+		bpf_loop(HOLD_STEPS, hold_step, w, 0);
+	return 0;
 }
 
-static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
+static __noinline int hold_thread(struct record_hold *r, struct hold_wait *w)
 {
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	set_held(true);
-	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
-		/*
-		 * One loop ends too soon on a fast machine. bpf_loop() returns a smaller number
-		 * once the hold is over.
-		 */
-		if (bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
-		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
-		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS)
-			bpf_loop(HOLD_STEPS, hold_step, w, 0);
-	}
-	set_held(false);
-	/* Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). */
-	if (can_hold && recording && !hold_is_released(w))
-		account_add(ACCOUNT_HOLD_TIMEOUT);
+	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		hold_in_one(w);
+	hold_end(w);
+	return 0;
+}
+
+static __noinline int hold_thread_in_turns(struct record_hold *r, struct hold_wait *w)
+{
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	set_held(true);
+	if (!hold_in_turns_begin(w))
+		hold_end(w);
+	return 0;
+}
+
+/* `in_turns` is a constant: what holds threads in turns are programs of their own, which older kernels do not load. */
+static __always_inline void hold(struct record_hold *r, struct hold_wait *w, bool in_turns)
+{
+	if (in_turns)
+		hold_thread_in_turns(r, w);
+	else
+		hold_thread(r, w);
 }
 
 /*
@@ -234,8 +226,7 @@ static __noinline enum libraries_change has_mapped(struct pt_regs *ctx)
 	return LIBRARIES_MAPPED;
 }
 
-SEC("uprobe.s")
-int libraries_changed(struct pt_regs *ctx)
+static __always_inline int hold_for_libraries(struct pt_regs *ctx, bool in_turns)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
@@ -249,10 +240,22 @@ int libraries_changed(struct pt_regs *ctx)
 		return 0;
 	r = hold_reserve(ctx, &w, change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES);
 	if (r)
-		hold_thread(r, &w);
+		hold(r, &w, in_turns);
 	else
 		bpf_map_delete_elem(&linker_calls, &tgid);
 	return 0;
+}
+
+SEC("uprobe.s")
+int libraries_changed(struct pt_regs *ctx)
+{
+	return hold_for_libraries(ctx, false);
+}
+
+SEC("uprobe.s")
+int libraries_turns(struct pt_regs *ctx)
+{
+	return hold_for_libraries(ctx, true);
 }
 
 /*
@@ -335,8 +338,7 @@ static __always_inline bool forbids_counter(__u32 option, __u64 value)
 	       (option == 22 /* PR_SET_SECCOMP */ && value == 1 /* SECCOMP_MODE_STRICT */);
 }
 
-SEC("uprobe.s")
-int executes(struct pt_regs *ctx)
+static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
@@ -370,6 +372,18 @@ int executes(struct pt_regs *ctx)
 	    bpf_probe_read_user_str(r->path, sizeof(r->path),
 				    (void *)(reason == HOLD_EXECVE ? first : second)) < 0)
 		r->path[0] = '\0';
-	hold_thread(r, &w);
+	hold(r, &w, in_turns);
 	return 0;
+}
+
+SEC("uprobe.s")
+int executes(struct pt_regs *ctx)
+{
+	return hold_for_execution(ctx, false);
+}
+
+SEC("uprobe.s")
+int executes_turns(struct pt_regs *ctx)
+{
+	return hold_for_execution(ctx, true);
 }

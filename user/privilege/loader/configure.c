@@ -216,20 +216,34 @@ static void configure_attach_types(struct proftrace_bpf *skel, struct bpf_progra
 {
 	bpf_program__set_expected_attach_type(marks, TRACE_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(skel->progs.libraries_changed, TRACE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skel->progs.libraries_turns, TRACE_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skel->progs.executes_turns, TRACE_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(skel->progs.flush, TRACE_UPROBE_MULTI);
 }
 
-static void configure_holds(struct proftrace_bpf *skel, struct broker_loaded *loaded)
+static void configure_holds(struct proftrace_bpf *skel, struct loaded_programs *programs,
+			    struct broker_loaded *loaded)
 {
+	bool in_turns;
+
 	loaded->can_loop = kernel_has_bpf_loop();
 	skel->rodata->can_loop = loaded->can_loop;
 	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
 	skel->rodata->can_hold = loaded->can_hold;
+	in_turns = loaded->can_hold && programs->turn_function;
+	programs->libraries =
+		in_turns ? skel->progs.libraries_turns : skel->progs.libraries_changed;
+	programs->executes = in_turns ? skel->progs.executes_turns : skel->progs.executes;
+	bpf_program__set_autoload(skel->progs.libraries_changed, !in_turns);
+	bpf_program__set_autoload(skel->progs.libraries_turns, in_turns);
+	bpf_program__set_autoload(skel->progs.executes, !in_turns);
+	bpf_program__set_autoload(skel->progs.executes_turns, in_turns);
+	bpf_map__set_max_entries(skel->maps.hold_turns, in_turns ? 2 * HOLD_SLOTS : 1);
 	/* Otherwise they are still loaded, because they report new libraries; threads just do not wait. */
 	if (loaded->can_hold) {
-		bpf_program__set_flags(skel->progs.libraries_changed, BPF_F_SLEEPABLE);
-		bpf_program__set_flags(skel->progs.executes, BPF_F_SLEEPABLE);
+		bpf_program__set_flags(programs->libraries, BPF_F_SLEEPABLE);
+		bpf_program__set_flags(programs->executes, BPF_F_SLEEPABLE);
 	}
 }
 
@@ -249,13 +263,13 @@ static void configure_allocations(struct proftrace_bpf *skel, const struct kerne
 }
 
 void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
-			const struct kernel_types *types, const struct loaded_programs *programs,
+			const struct kernel_types *types, struct loaded_programs *programs,
 			struct broker_loaded *loaded)
 {
 	if (programs->uprobe_multi)
 		configure_attach_types(skel, config->table_rows ? skel->progs.aggregate
 								: skel->progs.mark);
-	configure_holds(skel, loaded);
+	configure_holds(skel, programs, loaded);
 	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
 	skel->rodata->each_links = broker_links_each(config);

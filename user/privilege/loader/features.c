@@ -75,6 +75,47 @@ bool kernel_has_sleepable_uprobes(void)
 }
 
 /*
+ * Programs can call functions of the kernel only if they are translated (net.core.bpf_jit_enable). Returns whether they
+ * can, or negative errno.
+ */
+static int kernel_permits_calls(const struct kernel_types *types)
+{
+	const int lock = kernel_types_function(types, "bpf_rcu_read_lock");
+	const int unlock = kernel_types_function(types, "bpf_rcu_read_unlock");
+	const struct bpf_insn calls[] = {
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL, .imm = lock },
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL, .imm = unlock },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .prog_flags = BPF_F_SLEEPABLE);
+	int fd;
+
+	if (lock <= 0 || unlock <= 0)
+		return 0;
+	fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "calls", "GPL", calls, 4, &opts);
+	if (fd >= 0)
+		close(fd);
+	/* With few descriptors or little memory nobody knows. */
+	else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+		return -errno;
+	return fd >= 0;
+}
+
+int kernel_turn_function(const struct kernel_types *types)
+{
+	int id = types ? kernel_permits_calls(types) : 0;
+
+	if (id <= 0)
+		return id;
+	/* Linux 6.18 has the second name; where both are, a program must use the first. */
+	id = kernel_types_function(types, "bpf_task_work_schedule_resume");
+	if (id <= 0)
+		id = kernel_types_function(types, "bpf_task_work_schedule_resume_impl");
+	return id > 0 ? id : 0;
+}
+
+/*
  * Linux 6.16 moved the tracepoint before exit_mm(), and in the same commit gave it a second argument, whether the
  * process ends. The types list the context of the program, too.
  */

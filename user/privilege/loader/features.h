@@ -7,6 +7,7 @@
 
 #include "privilege/broker/uprobe_multi.h"
 
+struct kernel_types;
 struct trial;
 
 bool kernel_has_uprobe_multi(void);
@@ -16,6 +17,11 @@ bool kernel_has_bpf_loop(void);
 /* Whether a program can ask what is mapped at an address. */
 bool kernel_has_find_vma(void);
 bool kernel_has_sleepable_uprobes(void);
+/*
+ * The number of the function by which a program for uprobes asks for another one, before its thread returns to user space;
+ * 0: there is none; or negative errno. `types` may be NULL.
+ */
+int kernel_turn_function(const struct kernel_types *types);
 /* Whether a thread still has its memory when the kernel reports its exit, so that buffers in it can be read. */
 bool kernel_exits_with_memory(void);
 

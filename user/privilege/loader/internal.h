@@ -10,7 +10,7 @@ struct proftrace_bpf;
 
 /* configure.c: before loading. `types` may be NULL: then libbpf reads all types of the kernel. */
 void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
-			const struct kernel_types *types, const struct loaded_programs *programs,
+			const struct kernel_types *types, struct loaded_programs *programs,
 			struct broker_loaded *loaded);
 /* The number of ring buffers. */
 unsigned configured_buffers(const struct broker_config *config);

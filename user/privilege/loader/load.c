@@ -210,11 +210,12 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	programs->traced_removals_fd = copy_fd(bpf_map__fd(skel->maps.traced_removals), &error);
 	programs->containers_fd = copy_fd(bpf_map__fd(skel->maps.target_containers), &error);
 	programs->events_fd = copy_fd(bpf_map__fd(skel->maps.counter_events), &error);
+	programs->turns_fd = copy_fd(bpf_map__fd(skel->maps.hold_turns), &error);
 	programs->program_fds[BROKER_MARKS] = copy_fd(bpf_program__fd(marks), &error);
 	programs->program_fds[BROKER_LIBRARIES] =
-		copy_fd(bpf_program__fd(skel->progs.libraries_changed), &error);
+		copy_fd(bpf_program__fd(programs->libraries), &error);
 	programs->program_fds[BROKER_EXECUTES] =
-		copy_fd(bpf_program__fd(skel->progs.executes), &error);
+		copy_fd(bpf_program__fd(programs->executes), &error);
 	programs->program_fds[BROKER_FLUSH] =
 		config->batching ? copy_fd(bpf_program__fd(skel->progs.flush), &error) : -1;
 	programs->program_fds[BROKER_USDT] =
@@ -327,6 +328,44 @@ static int name_watchers(const struct kernel_types *types)
 					    BPF_TRACE_RAW_TP, &opts);
 }
 
+/*
+ * Puts a call of the kernel's function where TURN_FUNCTION is called. libbpf's own handler would make the programs
+ * sleepable, which Linux before 6.0 refuses: configure.c decides.
+ */
+static int prepare_hold(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
+{
+	const struct loaded_programs *programs = (const struct loaded_programs *)cookie;
+	const size_t n = bpf_program__insn_cnt(program);
+	struct bpf_insn *code;
+	int error;
+
+	(void)opts;
+	if (!programs->turn_function)
+		return 0;
+	code = malloc(n * sizeof(*code));
+	if (!code)
+		return -ENOMEM;
+	memcpy(code, bpf_program__insns(program), n * sizeof(*code));
+	for (size_t i = 0; i < n; i++) {
+		if (code[i].code == (BPF_JMP | BPF_CALL) && !code[i].src_reg &&
+		    code[i].imm == TURN_FUNCTION) {
+			code[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
+			code[i].imm = programs->turn_function;
+		}
+	}
+	error = bpf_program__set_insns(program, code, n);
+	free(code);
+	return error;
+}
+
+static int name_holds(const struct loaded_programs *programs)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)programs,
+		    .prog_prepare_load_fn = prepare_hold);
+
+	return libbpf_register_prog_handler("uprobe.s", BPF_PROG_TYPE_KPROBE, 0, &opts);
+}
+
 /* The programs of marks, which are the largest. */
 static int load_in_background(struct background *background)
 {
@@ -407,16 +446,24 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	background_make_buffers(&background, n, config->buffer_bytes / n);
 	if (kernel_types_open(&types))
 		types = NULL;
+	programs->turn_function = kernel_turn_function(types);
 	watchers = name_watchers(types);
 	marks = load_in_background(&background);
-	/* libbpf's own handler makes them sleepable, which Linux before 6.0 refuses: configure.c decides. */
-	holds = libbpf_register_prog_handler("uprobe.s", BPF_PROG_TYPE_KPROBE, 0, NULL);
+	holds = name_holds(programs);
 	error = watchers < 0 ? watchers : marks < 0 ? marks : holds < 0 ? holds : 0;
+	if (!error && programs->turn_function < 0)
+		error = programs->turn_function;
 	error = error ?: try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	/* Of a program that it loads itself libbpf says what is wrong. */
 	background.sequential = background.refused;
 	if (background.refused)
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	/* The kernel does not promise that this function stays as it is. Then the verifier refuses the programs. */
+	if ((error == -EINVAL || error == -EACCES) && programs->turn_function > 0) {
+		programs->turn_function = 0;
+		*n_fds = 0;
+		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	}
 	background_await_buffers(&background);
 	/* After the last one libbpf 1.1 must not be given another. */
 	libbpf_unregister_prog_handler(watchers);

@@ -9,6 +9,7 @@
 
 #include "privilege/broker/broker.h"
 
+struct bpf_program;
 struct proftrace_bpf;
 struct proftrace_bpf__bss;
 
@@ -38,6 +39,9 @@ struct loaded_programs {
 	int traced_removals_fd; /* of bpf/sched/syscall_slots.h */
 	int containers_fd;	/* target_containers of bpf/target_match.h */
 	int events_fd;		/* the map of counters: its events go when this is closed */
+	int turn_function;	/* kernel_turn_function() */
+	struct bpf_program *libraries, *executes; /* of the skeleton: those that hold threads */
+	int turns_fd; /* threads wait in turns as long as it is open (bpf/processes/hold_turns.h) */
 	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */
 	int follows_fd, follow_missed_fd;
 	int empty_fd; /* a program that does nothing, with uprobe_multi */

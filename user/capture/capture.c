@@ -4,6 +4,7 @@
  * written is in drain.c, the sums of what was read and lost in accounting.c.
  */
 #include "capture/batch/batch.h"
+#include "capture/mappings/mappings.h"
 #include "capture/probes/probes.h"
 #include "capture/rings.h"
 #include "capture/stacks/stacks.h"
@@ -249,6 +250,7 @@ void capture_free(struct capture *c)
 	probes_close(c);
 	selection_free(c);
 	files_free(c);
+	running_maps_forget(c);
 	if (c->siblings.list)
 		closedir(c->siblings.list);
 	hash_clear(hh, c->processes, p);

@@ -473,6 +473,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		break;
 	case RECORD_EXEC:
 		e->kind = EVENT_EXEC;
+		files_forget_refusals(c, (pid_t)r->tgid);
 		if (r->flags & RECORD_TARGET)
 			target_started(c, (pid_t)r->tgid);
 		process_executed(c, r->tgid);

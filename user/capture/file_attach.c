@@ -318,23 +318,62 @@ static int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_
 	return error;
 }
 
-bool file_has_pid(const struct file *file, pid_t pid)
+static bool pids_have(const pid_t *pids, unsigned n, pid_t pid)
 {
-	for (unsigned i = 0; i < file->n_pids; i++) {
-		if (file->pids[i] == pid)
+	for (unsigned i = 0; i < n; i++) {
+		if (pids[i] == pid)
 			return true;
 	}
 	return false;
 }
 
+static bool pids_add(pid_t **pids, unsigned *n, pid_t pid)
+{
+	pid_t *more = realloc(*pids, (*n + 1) * sizeof(*more));
+
+	if (!more)
+		return false;
+	*pids = more;
+	more[(*n)++] = pid;
+	return true;
+}
+
+static void pids_remove(pid_t *pids, unsigned *n, pid_t pid)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		if (pids[i] != pid)
+			pids[kept++] = pids[i];
+	}
+	*n = kept;
+}
+
+bool file_has_pid(const struct file *file, pid_t pid)
+{
+	return pids_have(file->pids, file->n_pids, pid);
+}
+
 static void file_add_pid(struct file *file, pid_t pid)
 {
-	pid_t *pids = realloc(file->pids, (file->n_pids + 1) * sizeof(*pids));
+	pids_add(&file->pids, &file->n_pids, pid);
+}
 
-	if (!pids)
-		return;
-	file->pids = pids;
-	file->pids[file->n_pids++] = pid;
+bool file_refuses_pid(const struct file *file, pid_t pid)
+{
+	return pids_have(file->refused_pids, file->n_refused_pids, pid);
+}
+
+bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid)
+{
+	return capture_attaches_each(c) &&
+	       pids_add(&file->refused_pids, &file->n_refused_pids, pid);
+}
+
+void files_forget_refusals(struct capture *c, pid_t pid)
+{
+	hash_each (c->files, file)
+		pids_remove(file->refused_pids, &file->n_refused_pids, pid);
 }
 
 /* Attaches for this process, unless it is attached already. */
@@ -381,15 +420,9 @@ void files_follow(struct capture *c, pid_t parent, pid_t child)
 
 void files_release(struct capture *c, pid_t pid)
 {
-	unsigned i, kept;
-
-	hash_each (c->files, file) {
-		for (i = kept = 0; i < file->n_pids; i++) {
-			if (file->pids[i] != pid)
-				file->pids[kept++] = file->pids[i];
-		}
-		file->n_pids = kept;
-	}
+	hash_each (c->files, file)
+		pids_remove(file->pids, &file->n_pids, pid);
+	files_forget_refusals(c, pid);
 }
 
 void files_attach_hold_sites(struct capture *c)

@@ -187,6 +187,7 @@ static void file_free(struct file *file)
 	free(file->links);
 	free(file->data_links);
 	free(file->pids);
+	free(file->refused_pids);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file);
@@ -199,6 +200,33 @@ static bool has_changed(const struct file *file)
 
 	return fstat(file->fd, &st) || st.st_ctim.tv_sec != file->changed.tv_sec ||
 	       st.st_ctim.tv_nsec != file->changed.tv_nsec;
+}
+
+static void count_attached(struct capture *c, struct file *file)
+{
+	if (file->is_counted)
+		return;
+	file->is_counted = true;
+	c->n_linkers += file->linker.offset != 0;
+	c->n_statics += file_has_marks(file) && elf_file_is_static(file->elf);
+	c->n_marked_files += file_has_marks(file);
+}
+
+/* Attaches to a file that is known, for one more process. */
+static void attach_also(struct capture *c, struct file *file, pid_t pid)
+{
+	int error = running_maps_check_work(c, file, pid);
+
+	if (!error) {
+		if (!file_attach(c, file, pid, NULL))
+			count_attached(c, file);
+		return;
+	}
+	if (error == -E2BIG)
+		file_refuse_pid(c, file, pid);
+	c->refused++;
+	capture_log(c, files_verbosity(c), "cannot attach to process %d: %s", (int)pid,
+		    error == -E2BIG ? TOO_MANY_MAPPINGS : strerror(-error));
 }
 
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
@@ -218,15 +246,9 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 										    : FILE_NOTHING;
 	if (file->refused)
 		return true;
-	if (!capture_attaches_each(c) || !file_is_wanted(file) || file_has_pid(file, pid))
-		return true;
-	if (running_maps_check_work(c, file, pid)) {
-		c->refused++;
-		capture_log(c, files_verbosity(c), "cannot attach to process %d: %s", (int)pid,
-			    TOO_MANY_MAPPINGS);
-		return true;
-	}
-	file_attach(c, file, pid, NULL);
+	if (capture_attaches_each(c) && file_is_wanted(file) && !file_has_pid(file, pid) &&
+	    !file_refuses_pid(file, pid))
+		attach_also(c, file, pid);
 	return true;
 }
 
@@ -415,10 +437,24 @@ static void note_known_file(struct capture *c, const struct file *file, const st
 		__atomic_store_n(&slots[i], key, __ATOMIC_RELAXED);
 }
 
+/* `ret_others`: others may be attached to. */
+static int check_work(struct capture *c, struct file *file, const char *path, pid_t pid,
+		      bool *ret_others, struct failure *f)
+{
+	int error = running_maps_check_work(c, file, pid);
+
+	if (!error)
+		return 0;
+	*ret_others = error == -E2BIG && file_refuse_pid(c, file, pid);
+	return failure_set(f, error, "cannot attach to", path,
+			   error == -E2BIG ? TOO_MANY_MAPPINGS : NULL);
+}
+
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f)
 {
 	const char *differs = NULL;
+	bool others = false;
 	struct file *file;
 	struct stat st;
 	int error;
@@ -444,8 +480,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		error = failure_set(f, -EBADMSG, "cannot attach to", path, differs);
 	if (!error && file_is_wanted(file))
 		error = file_check_semaphores(c, file, path, pid, m != NULL, f);
-	if (!error && m && running_maps_check_work(c, file, pid))
-		error = failure_set(f, -E2BIG, "cannot attach to", path, TOO_MANY_MAPPINGS);
+	if (!error && m)
+		error = check_work(c, file, path, pid, &others, f);
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
 	if (!error && m)
@@ -459,20 +495,18 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	 * A refused file stays in the list, so that it is not tried at each scan. Its sites stay as
 	 * well, because marks of some of them may be on their way.
 	 */
-	file->refused = error != 0;
+	file->refused = error && !others;
 	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
 	*ret_news = FILE_NOTHING;
 	if (error)
 		return error;
 	if (file_is_done(c, file) && !fstat(fd, &st))
 		note_known_file(c, file, &st);
-	c->n_linkers += file->linker.offset != 0;
-	c->n_statics += file_has_marks(file) && elf_file_is_static(file->elf);
+	count_attached(c, file);
 	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
 	if (file_has_marks(file)) {
 		*ret_news = FILE_ATTACHED;
-		c->n_marked_files++;
 		capture_log(c, 1, "attached to %u site%s of '%s'", file->n_sites + file->n_probes,
 			    file->n_sites + file->n_probes == 1 ? "" : "s", path);
 	}

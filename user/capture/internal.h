@@ -88,6 +88,9 @@ struct file {
 	pid_t alone;
 	pid_t *pids; /* processes with links of their own (capture_attaches_each) */
 	unsigned n_pids;
+	pid_t *refused_pids; /* processes that have none, because that would take too long */
+	unsigned n_refused_pids;
+	bool is_counted; /* among the files that were attached to */
 	UT_hash_handle hh;
 };
 
@@ -195,11 +198,13 @@ struct running_code {
 	uint32_t longest; /* of those of the file that begin before it, or itself */
 };
 
-/* running_maps.c: of the process that is scanned, as they were when they were read last. */
+/* running_maps.c: the executable mappings of the process that is scanned, as of the last read. */
 struct running_maps {
 	struct running_code *list; /* by device, inode, offset */
+	pid_t pid;
 	uint32_t n, capacity;
 	unsigned n_all; /* mappings of any kind */
+	bool is_stale;	/* whoever looks for a place reads them once more */
 };
 
 struct scans {
@@ -462,6 +467,11 @@ bool file_has_marks(const struct file *file);
 /* file_attach.c. Attaches for this process, unless that is done already. */
 int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f);
 bool file_has_pid(const struct file *file, pid_t pid);
+/* Refuses this process only, until it executes another program: false without links of each process. */
+bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid);
+/* The process has executed a program: what was refused is tried again. */
+void files_forget_refusals(struct capture *c, pid_t pid);
+bool file_refuses_pid(const struct file *file, pid_t pid);
 uint64_t files_cookie_of(const struct capture *c, unsigned number);
 /* Attaches to sites with one new link. `pid` 0: for all processes. */
 int files_attach_sites(struct capture *c, struct file *file, struct links to,

@@ -211,6 +211,8 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		return fd;
 	if (c->stacks)
 		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
+	/* What was read before the process executed its program. */
+	running_maps_forget(c);
 	error = maps_read(fd, scan_mapping, &s);
 	running_maps_forget(c);
 	if (c->stacks)
@@ -417,7 +419,7 @@ static int open_held_program(const struct record_hold *r)
 	return place < 0 ? -1 : open_regular_file(place);
 }
 
-void process_prepare(struct capture *c, const struct record_hold *r)
+static void prepare_program(struct capture *c, const struct record_hold *r)
 {
 	enum file_news news;
 	const struct file *program;
@@ -446,6 +448,12 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	snprintf(directory, sizeof(directory), "/proc/%u/cwd/", r->head.tgid);
 	if (program && !program->refused)
 		libraries_expect(c, program, (pid_t)r->head.tgid, directory);
+}
+
+void process_prepare(struct capture *c, const struct record_hold *r)
+{
+	prepare_program(c, r);
+	running_maps_forget(c);
 }
 
 /* `is_watched`: it was created while its parent's files were being read, and its marks are not recorded yet. */

@@ -208,7 +208,7 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
 	if (!file->n_links || !n || !file_has_layers(file) || !running_open(&r, c, file, pid, m))
 		return NULL;
 	/* What was read before it was attached may be out of date. */
-	c->scans.running.n = 0;
+	c->scans.running.is_stale = true;
 	for (i = 0; i < n && bare; i++) {
 		unsigned number = i < file->n_sites ? file->first_site + i
 						    : file->first_probe + (i - file->n_sites);

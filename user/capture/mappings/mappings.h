@@ -11,7 +11,7 @@
 
 #define TOO_MANY_MAPPINGS "its process has too many mappings"
 
-/* For the next scan. */
+/* Frees the list; the next scan reads it again. */
 void running_maps_forget(struct capture *c);
 
 /* maps_read(), or -E2BIG if the scan has read too much already. */

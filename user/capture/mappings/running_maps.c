@@ -14,13 +14,12 @@
 
 #include "base/array.h"
 
-#define LINES_EACH_SCAN \
-	MAPS_MAX_LINES /* a scan may read so many again and again; a million takes about 0.6 s */
+/* Lines that one scan may read in addition to its own pass; a million take about 0.6 s. */
+#define LINES_EACH_SCAN MAPS_MAX_LINES
 
 /*
- * What the kernel does for a site in each mapping of its page: a breakpoint, and with a semaphore a walk over all mappings
- * of the process (12 to 30 ns each) until it finds that of the semaphore. Nothing can interrupt it, and no process of the
- * machine can fork meanwhile. This many are one or two seconds.
+ * The kernel sets a breakpoint in each mapping of a site's page and, for a semaphore, walks all mappings of the process
+ * (12 to 30 ns each). This cannot be interrupted, and no process can fork meanwhile. MOST_WORK steps take one or two seconds.
  */
 #define BREAKPOINT_WORK 64
 #define MOST_WORK	(1u << 26)
@@ -63,7 +62,7 @@ static bool is_same_file(const struct running_code *a, uint64_t device, uint64_t
 	return a->device == device && a->inode == inode;
 }
 
-/* Each gets the number of the one, among those of the file that begin before, that ends last. */
+/* Stores for each mapping which one ends last among those of the same file that begin at or before it. */
 static void note_longest(struct running_maps *r)
 {
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -90,7 +89,8 @@ int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *contex
 		return fd;
 	n = maps_read(fd, each, context);
 	close(fd);
-	c->scans.lines_read += n < 0 ? LINES_EACH_SCAN : (unsigned)n;
+	/* A process that has exited costs the next files nothing. */
+	c->scans.lines_read += n == -E2BIG ? LINES_EACH_SCAN : n > 0 ? (unsigned)n : 0;
 	return n;
 }
 
@@ -100,6 +100,8 @@ static int running_read(struct capture *c, pid_t pid)
 	int n;
 
 	r->n = 0;
+	r->pid = pid;
+	r->is_stale = false;
 	n = maps_read_within(c, pid, running_add, r);
 	r->n_all = n > 0 ? (unsigned)n : 0;
 	if (n < 0)
@@ -119,7 +121,7 @@ void running_maps_forget(struct capture *c)
 	c->scans.lines_read = 0;
 }
 
-/* The number of those that come before the file's mappings, or of these as well: those that begin up to the offset. */
+/* Counts the mappings that sort before the file's offset; with `with_offset`, also those that begin there. */
 static uint32_t count_before(const struct running_maps *r, uint64_t device, uint64_t inode,
 			     uint64_t offset, bool with_offset)
 {
@@ -145,15 +147,17 @@ static const struct running_code *find_code(const struct running_maps *r, uint64
 int running_maps_find(struct capture *c, const struct file *file, pid_t pid, uint64_t offset,
 		      struct running_code *ret_code)
 {
-	const struct running_code *code =
-		find_code(&c->scans.running, file->device, file->inode, offset);
+	const struct running_maps *r = &c->scans.running;
+	const struct running_code *code = NULL;
 	int error;
 
+	if (r->pid == pid && !r->is_stale)
+		code = find_code(r, file->device, file->inode, offset);
 	if (!code) {
 		error = running_read(c, pid);
 		if (error)
 			return error;
-		code = find_code(&c->scans.running, file->device, file->inode, offset);
+		code = find_code(r, file->device, file->inode, offset);
 	}
 	if (!code)
 		return -ENOENT;
@@ -187,7 +191,7 @@ int running_maps_check_work(struct capture *c, const struct file *file, pid_t pi
 
 	if (!file->n_sites && !file->n_probes)
 		return 0;
-	if (!r->n)
+	if (!r->n || r->pid != pid)
 		error = running_read(c, pid);
 	/* It may have exited. */
 	if (error)

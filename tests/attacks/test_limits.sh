@@ -93,15 +93,19 @@ owner_proftrace() {
 	setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all "$tmp/proftrace" "$@"
 }
 count=40 count_as 40 0
-count=24 count_as 24 "$owner_uid"
+count=12 count_as 12 "$owner_uid"
 record_once
-equal "24 processes of the user's, and others' do not count: it records" "$? $(grep -c 'too many recordings' "$tmp/said")" "0 0"
-count=32 count_as 8 "$owner_uid"
+equal "12 brokers of the user's, and others' do not count: it records" "$? $(grep -c 'too many recordings' "$tmp/said")" "0 0"
+count=16 count_as 4 "$owner_uid"
 record_once
-equal "32: it does not" $? 1
-never_else "32: it says so, and why" "$(grep -c '^proftrace: .*too many recordings of this user\|^hint: without root' "$tmp/said")" 2
+equal "16: it does not" $? 1
+never_else "16: it says so, and why" "$(grep -c '^proftrace: .*too many recordings of this user\|^hint: .*without root' "$tmp/said")" 2
 owner_proftrace check >"$tmp/said" 2>&1
-never_else "32: check loads nothing either" "$? $(grep -c 'too many recordings' "$tmp/said")" "1 1"
+never_else "16: check loads nothing either" "$? $(grep -c 'too many recordings' "$tmp/said")" "1 1"
+# Only the directory itself can be opened.
+setpriv --reuid="$owner_uid" --regid="$owner_gid" --clear-groups --inh-caps=-all prlimit --nofile=4:1024 \
+	"$tmp/proftrace" check >"$tmp/said" 2>&1 3>&- 8>&- 9>&-
+never_else "they cannot be counted: it says so, and loads nothing" "$? $(grep -c "cannot read '/proc'" "$tmp/said")" "1 1"
 exec 8>&-
 # Root's broker would be a real-time process.
 if setpriv --bounding-set=-sys_resource true 2>/dev/null; then

@@ -41,15 +41,17 @@ static int no_process(struct failure *f, int error, pid_t pid)
 	return failure_set(f, error, "cannot read process", object, NULL);
 }
 
-/* Reads a small file of /proc/PID; `text` is empty if that fails. */
-static void read_whole(int directory, const char *name, char *text, size_t size)
+/* Reads a small file of /proc/PID; `text` is empty if that fails. Returns 0 or negative errno. */
+static int read_whole(int directory, const char *name, char *text, size_t size)
 {
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
+	int error = n < 0 ? -errno : 0;
 
 	text[n > 0 ? n : 0] = '\0';
 	if (fd >= 0)
 		close(fd);
+	return error;
 }
 
 uint64_t process_birth(int directory)
@@ -154,17 +156,16 @@ bool process_alive(int directory)
 }
 
 /*
- * A number in /proc/PID/status. The kernel escapes newlines in names, so `line` is the beginning of
- * a line.
+ * A number in /proc/PID/status, or negative errno. The kernel escapes newlines in names, so `line` is
+ * the beginning of a line.
  */
 static long status_number(int directory, const char *line)
 {
 	char text[1024];
-	const char *at;
+	int error = read_whole(directory, "status", text, sizeof(text));
+	const char *at = strstr(text, line);
 
-	read_whole(directory, "status", text, sizeof(text));
-	at = strstr(text, line);
-	return at ? strtol(at + strlen(line), NULL, 10) : -1;
+	return at ? strtol(at + strlen(line), NULL, 10) : error ? error : -ENODATA;
 }
 
 pid_t process_parent(int directory)
@@ -174,12 +175,23 @@ pid_t process_parent(int directory)
 	return parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
 }
 
+/*
+ * What is not known counts as protected: the recorder can use up the broker's descriptors, or its user lower its limits. But
+ * a process may have ended, or be one that nobody may look into (hidepid=noaccess).
+ */
+static bool error_protects(long error)
+{
+	return error < 0 && error != -ENOENT && error != -ESRCH && error != -EPERM &&
+	       error != -EACCES;
+}
+
 static bool has_protected_name(int directory)
 {
 	char name[sizeof(BROKER_NAME) + 1];
+	int error = read_whole(directory, "comm", name, sizeof(name));
 
-	read_whole(directory, "comm", name, sizeof(name));
-	return !strcmp(name, BROKER_NAME "\n") || !strcmp(name, CLOSING_NAME "\n");
+	return error_protects(error) || !strcmp(name, BROKER_NAME "\n") ||
+	       !strcmp(name, CLOSING_NAME "\n");
 }
 
 /*
@@ -189,18 +201,21 @@ static bool has_protected_name(int directory)
  */
 bool process_protected(int directory)
 {
-	pid_t parent = process_parent(directory);
+	long parent = status_number(directory, "\nPPid:\t");
 	char path[32];
 	bool found;
 	int of_parent;
 
 	if (has_protected_name(directory))
 		return true;
-	snprintf(path, sizeof(path), "/proc/%d", (int)parent);
-	of_parent = parent ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	found = of_parent >= 0 && has_protected_name(of_parent);
-	if (of_parent >= 0)
-		close(of_parent);
+	if (parent <= 0)
+		return error_protects(parent);
+	snprintf(path, sizeof(path), "/proc/%ld", parent);
+	of_parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (of_parent < 0)
+		return error_protects(-errno);
+	found = has_protected_name(of_parent);
+	close(of_parent);
 	return found;
 }
 

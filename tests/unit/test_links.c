@@ -290,13 +290,19 @@ static void an_execution_installs(void **state)
 	attach(PARENT, BROKER_MARKS, 1);
 	attach(PARENT, BROKER_LIBRARIES, 1);
 	p = links_process(links, PARENT);
+	/* At the limit of sites of others: at these, something is attached already. */
+	links->list[0].of.foreign = true;
+	links->n_foreign = links->most_foreign = 2;
 	assert_int_equal(links_renew(links, &programs, p, &old), 0);
+	assert_int_equal(links->n_foreign, 2);
 	assert_null(old);
 	assert_int_equal(count_made(PARENT, EMPTY), 2);
 	assert_int_equal(links_renew(links, &programs, p, &old), 0);
 	members_close(NULL, old);
 	assert_int_equal(closed, 2);
+	assert_int_equal(links->n_foreign, 2);
 	assert_int_equal(count_made(PARENT, PROGRAMS + BROKER_MARKS), 1);
+	links->most_foreign = 4;
 	child = fork_process(PARENT, CHILD);
 	assert_int_equal(links_inherit(links, &programs, child, p), 0);
 	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_MARKS), 1);

@@ -247,23 +247,24 @@ static struct member *member_new(uint32_t number, unsigned n)
 	return m;
 }
 
-static void links_use(struct links *links, const struct link_sites *of)
+/* What only installs breakpoints slows nobody down: at the same sites are programs already. */
+static void links_count_sites(struct links *links, const struct link_sites *of, bool installs)
 {
 	links->n_sites += of->n;
-	links->n_foreign += of->foreign ? of->n : 0;
+	links->n_foreign += of->foreign && !installs ? of->n : 0;
 }
 
-static void links_give_up(struct links *links, const struct link_sites *of)
+static void links_uncount_sites(struct links *links, const struct link_sites *of, bool installs)
 {
 	links->n_sites -= of->n;
-	links->n_foreign -= of->foreign ? of->n : 0;
+	links->n_foreign -= of->foreign && !installs ? of->n : 0;
 }
 
 static void process_add_member(struct links *links, struct process *p, struct member *m)
 {
 	m->next = p->members;
 	p->members = m;
-	links_use(links, &links->list[m->link].of);
+	links_count_sites(links, &links->list[m->link].of, m->installs);
 }
 
 struct member *links_process_remove(struct links *links, struct process *p)
@@ -271,7 +272,7 @@ struct member *links_process_remove(struct links *links, struct process *p)
 	struct member *list = p->members, *m;
 
 	for (m = list; m; m = m->next)
-		links_give_up(links, &links->list[m->link].of);
+		links_uncount_sites(links, &links->list[m->link].of, m->installs);
 	HASH_DEL(links->processes, p);
 	free(p);
 	return list;
@@ -308,7 +309,7 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 
 	if (links_ended(links))
 		return -ECANCELED;
-	if (!links_have_space(links, of->n) || links_slow_others(links, of))
+	if (!links_have_space(links, of->n) || (!installs && links_slow_others(links, of)))
 		return -EMFILE;
 	m = member_new(number, programs->uprobe_multi ? 1 : of->n);
 	if (!m)
@@ -368,7 +369,7 @@ static struct member *process_unlink_old(struct links *links, struct process *p,
 			at = &m->next;
 			continue;
 		}
-		links_give_up(links, &links->list[m->link].of);
+		links_uncount_sites(links, &links->list[m->link].of, m->installs);
 		*at = m->next;
 		m->next = old;
 		old = m;
@@ -468,7 +469,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 		}
 	}
 	if (!reason)
-		links_use(links, of);
+		links_count_sites(links, of, false);
 	pthread_mutex_unlock(&links->lock);
 	if (!reason)
 		return 0;
@@ -488,7 +489,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 void links_give_back(struct links *links, const struct link_sites *of)
 {
 	pthread_mutex_lock(&links->lock);
-	links_give_up(links, of);
+	links_uncount_sites(links, of, false);
 	pthread_mutex_unlock(&links->lock);
 }
 
@@ -521,7 +522,7 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 
 	pthread_mutex_lock(&links->lock);
 	/* Its member counts instead. */
-	links_give_up(links, of);
+	links_uncount_sites(links, of, false);
 	if (m) {
 		memcpy(m->fds, fds, n * sizeof(*fds));
 		error = links_add_locked(links, of, pid, m);
@@ -549,7 +550,7 @@ static struct member *links_unlink_closing(struct links *links)
 				at = &m->next;
 				continue;
 			}
-			links_give_up(links, &links->list[m->link].of);
+			links_uncount_sites(links, &links->list[m->link].of, m->installs);
 			*at = m->next;
 			m->next = list;
 			list = m;

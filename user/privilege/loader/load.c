@@ -206,6 +206,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	error = background_await_buffers(background) ?: error;
 	if (error)
 		return error;
+	programs->loaded = true;
 	programs->traced_fd = copy_fd(bpf_map__fd(skel->maps.traced), &error);
 	programs->traced_removals_fd = copy_fd(bpf_map__fd(skel->maps.traced_removals), &error);
 	programs->containers_fd = copy_fd(bpf_map__fd(skel->maps.target_containers), &error);
@@ -459,7 +460,8 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	if (background.refused)
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	/* The kernel does not promise that this function stays as it is. Then the verifier refuses the programs. */
-	if ((error == -EINVAL || error == -EACCES) && programs->turn_function > 0) {
+	if (!programs->loaded && (error == -EINVAL || error == -EACCES) &&
+	    programs->turn_function > 0) {
 		programs->turn_function = 0;
 		*n_fds = 0;
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);

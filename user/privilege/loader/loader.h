@@ -49,6 +49,7 @@ struct loaded_programs {
 	int program_fds[BROKER_PROGRAMS];
 	int base_fd; /* the program that sends the counters of the thread that has the CPU; -1: not needed */
 	uint64_t bases_gap_ns; /* the least time between two runs of it on all CPUs */
+	bool loaded;	       /* the verifier has accepted all */
 	bool uprobe_multi;
 	bool breaks_nop5;
 	bool return_sessions;

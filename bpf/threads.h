@@ -159,8 +159,9 @@ static __always_inline struct thread_state *thread_state_begin(struct task_struc
 
 /*
  * The thread exits, or no longer has this number, or executes another program: a state that outlives an execution would
- * have the memory of the new program read. In the task's storage it may be since the thread had another number. The deletion
- * fails if a thread was interrupted in such a call on this CPU; a state without a birth is none.
+ * have the memory of the new program read. A thread that has changed its number by an execution may still have a state in its
+ * task's storage, whatever its slot says. The deletion fails if a thread was interrupted in such a call on this CPU; a state
+ * without a birth is none.
  */
 static __always_inline void thread_state_end(struct task_struct *task, __u64 pid_tgid)
 {

@@ -26,11 +26,11 @@ const volatile bool can_loop = false; /* the kernel has bpf_loop() */
  * callback of bpf_loop() never gets to its limit, and remove the comparison: older kernels follow one call only, and 6.18
  * removed that of BATCH_HEADS.
  */
-const volatile __u64 nothing = 0;
+const volatile __u64 zero_unknown_to_verifier = 0;
 
 static __always_inline void batch_count_from_zero(void *counter, __u32 size)
 {
-	bpf_probe_read_kernel(counter, size, (const void *)&nothing);
+	bpf_probe_read_kernel(counter, size, (const void *)&zero_unknown_to_verifier);
 }
 
 struct batch_key {
@@ -343,7 +343,8 @@ static __noinline long batch_drop_mapped(__u32 i, struct batch_walk *w)
 
 /*
  * Forgets all batches of a thread that ends, or whose memory has been replaced by exec without being read, which is so on
- * Linux before 6.10. Those that were not read are counted, also those that a forked child has not handed over yet.
+ * Linux before 6.10. Those that were not read are counted; at an exit also those that a forked child has not handed over yet.
+ * (At an execution, on_exec() has forgotten these.)
  */
 __noinline int batches_drop_all(struct thread_state *st, __u64 pid_tgid)
 {

@@ -51,7 +51,7 @@ static __always_inline bool hold_is_over(const struct hold_wait *w)
 	       bpf_ktime_get_ns() > w->deadline;
 }
 
-/* thread_is_held() */
+/* While it is held, what the thread does is not sampled: thread_is_held(). */
 static __always_inline void set_held(bool held)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -67,7 +67,7 @@ static __always_inline void hold_end(const struct hold_wait *w)
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 
-/* The kernel knows it by its name. */
+/* The verifier recognises this field of a map by the name of its type. */
 struct bpf_task_work {
 	__u64 opaque;
 } __attribute__((aligned(8)));

@@ -53,7 +53,7 @@ static __always_inline void send_stack(struct record_stack *r)
 		account_add(ACCOUNT_STACKS_LOST);
 }
 
-#define WALK_LONG_NS 100000
+#define WALK_LONG_NS 100000 /* four times what 127 frames take */
 
 SEC("?perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
@@ -75,7 +75,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	init_record_head(&r->head, RECORD_SAMPLE, tgid, task->pid);
 	r->head.site = bpf_get_smp_processor_id();
 	r->head.object = 0;
-	/* Other users' threads wait for the end of an interrupt, and what is walked is the recorder's. */
+	/* The recorder can write the tables that are walked, and other users' threads wait until this interrupt ends. */
 	work->python.until = any_process ? 0 : r->head.ts + WALK_LONG_NS;
 	r->head.level = (__s64)PT_REGS_IP(&ctx->regs) < 0 ? STACK_IN_KERNEL : 0;
 	n = 0;

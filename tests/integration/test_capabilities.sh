@@ -90,7 +90,7 @@ fi
 for often in "--sample 1001" "--counter-interval 999us" "--sample 500 --counter-interval 1999us"; do
 	as "" "$recorder" -o "$out" $often -- "$bin/executes" 1 2>"$tmp/err"
 	equal "$often: exit status" $? 1
-	check "$often: says what is permitted" grep -q '^hint: at most 1000 times a second, or run proftrace with sudo' "$tmp/err"
+	check "$often: says what is permitted" grep -q '^hint: .*at most 1000 Hz; or run proftrace with sudo' "$tmp/err"
 done
 
 # So does memory of the kernel. The broker refuses, whatever the recorder says.

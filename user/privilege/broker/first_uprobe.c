@@ -8,7 +8,8 @@
  *
  * It is not a process: the user could stop a process, which would keep its privileges, and nothing would end it. The thread
  * has descriptors of its own, and none of the broker's. Detaching takes long; so each uprobe belongs to a thread with
- * descriptors of its own, and all of them are detached at the same time. The end of a short recording would wait for each.
+ * descriptors of its own, and all of them are detached at the same time. If one thread held all of them, they would be
+ * detached one after the other, and the end of a short recording would wait for that.
  */
 #include "privilege/broker/first_uprobe.h"
 

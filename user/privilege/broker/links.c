@@ -21,7 +21,10 @@
 #define PROCESSES_MOST 8192
 /* Descriptors for requests, and for files that are attached to for each process. */
 #define DESCRIPTORS_KEPT 64
-/* Of these, so many are for markers and hold points of files that are mapped later. */
+/*
+ * Of the descriptors for sites, functions and existing probes leave so many to markers and hold points of files that are mapped
+ * later.
+ */
 #define DESCRIPTORS_OF_OURS 128
 #define NO_DESCRIPTORS	    "too many open files: each site takes one on kernels before 6.6"
 #define SLOWS_OTHERS	    "too many sites in files of others"
@@ -479,9 +482,10 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 				"functions and probes");
 	if (!strcmp(reason, SLOWS_OTHERS))
 		failure_hint(f,
-			     "narrow the patterns of -f and -u: without root, sites times "
-			     "processes may be %d, because all who execute the files wait "
-			     "for them",
+			     "narrow the patterns of -f and -u, or run proftrace with sudo: "
+			     "without root at most %d sites, counted once for each process, "
+			     "may be in files of other users, because they slow down everybody "
+			     "who executes these files",
 			     OWN_MOST_FOREIGN);
 	return error;
 }

@@ -252,7 +252,8 @@ int process_directory(const struct broker_target *target, struct failure *f)
 	if (process_protected(fd)) {
 		close(fd);
 		return failure_set(f, -EPERM, "not permitted to trace process", object,
-				   "it has the privileges of a proftrace");
+				   "it is or may be a broker of proftrace, or forked by one "
+				   "(names: " BROKER_NAME ", " CLOSING_NAME ")");
 	}
 	return fd;
 }

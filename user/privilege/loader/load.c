@@ -524,7 +524,10 @@ static int require_rate(const struct broker_config *config, struct failure *f)
 		which = "--counter-interval";
 	failure_set(f, -EPERM, "not permitted to interrupt the CPUs so often", which,
 		    "that takes time from other users' processes");
-	failure_hint(f, "at most %d times a second, or run proftrace with sudo", OWN_MAX_HZ);
+	failure_hint(f,
+		     "--sample and the rate of --counter-interval together may be at most %d Hz; "
+		     "or run proftrace with sudo",
+		     OWN_MAX_HZ);
 	return -EPERM;
 }
 
@@ -533,7 +536,7 @@ static int require_buffers(const struct broker_config *config, struct failure *f
 	if (!config->own_only || config->buffer_bytes <= OWN_MAX_BUFFERS)
 		return 0;
 	failure_set(f, -EPERM, "not permitted to have so much memory of the kernel", "--buffer",
-		    "nobody else could use it");
+		    "its size is limited without root");
 	failure_hint(f, "at most %uM, or run proftrace with sudo", OWN_MAX_BUFFERS >> 20);
 	return -EPERM;
 }

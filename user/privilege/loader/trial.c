@@ -72,7 +72,10 @@ int trial_new(struct trial **ret_trial)
 		free(t);
 		return error;
 	}
-	/* If the caller ignores it, a process that is killed gives its number away, and its links were another process's. */
+	/*
+	 * If the caller ignored SIGCHLD, the number of a trial process that is killed could be used again, and the broker would
+	 * attach to another process.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	c.socket = sockets[1];
@@ -109,7 +112,7 @@ int trial_request(struct trial *trial, enum trial_step step, uint64_t *ret_reply
 	pthread_mutex_lock(&trial->lock);
 	n = packet_send(trial->socket, &step, sizeof(step), -1);
 	n = n ?: packet_receive(trial->socket, ret_reply, sizeof(*ret_reply), NULL);
-	/* A reply that comes later is not that to the next question. */
+	/* A reply that comes later is not that to the next request. */
 	if (n != sizeof(*ret_reply))
 		shutdown(trial->socket, SHUT_RDWR);
 	pthread_mutex_unlock(&trial->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A process in which features of the kernel are tried before a program of anybody else is touched: the broker attaches to
- * code of this process alone, which runs it when it is asked to. It is forked before anything is loaded, has neither
+ * code of this process alone, which runs it at a request. It is forked before anything is loaded, has neither
  * capabilities nor descriptors but its socket, and ends before anything is recorded.
  */
 #ifndef PROFTRACE_PRIVILEGE_LOADER_TRIAL_H
@@ -12,7 +12,7 @@
 
 struct trial;
 
-/* What the process does when it is asked to: runs this, and replies with what it returns. */
+/* What the process runs at a request. It replies with what this returns. */
 enum trial_step {
 	TRIAL_PID_FILTER,    /* pid_filter.c */
 	TRIAL_OPTIMISED_NOP, /* optimised_nop.c */
@@ -27,7 +27,7 @@ pid_t trial_pid(const struct trial *trial);
 int trial_socket(const struct trial *trial);
 /*
  * Returns 0 or negative errno: its user may have stopped it or killed it. Then nothing can be tried any more. Threads may
- * ask at the same time, and get their replies one after the other.
+ * request something at the same time, and get their replies one after the other.
  */
 int trial_request(struct trial *trial, enum trial_step step, uint64_t *ret_reply);
 /*

@@ -16,10 +16,22 @@ mkdir "$tmp/owner" && chown "$made_uid" "$tmp/owner"
 
 # Every process that there can be.
 set -- --sample 99 --max-overhead 50% -f getppid --handler "$tmp/handler.so=$tmp/owner/events,count,0"
-ldconfig -p 2>/dev/null | grep -q 'libmicrohttpd\.so\.12' && set -- "$@" --metrics 127.0.0.1:29474
+if ldconfig -p 2>/dev/null | grep -q 'libmicrohttpd\.so\.12'; then
+	set -- "$@" --metrics 127.0.0.1:$((20000 + $$ % 12000))
+else
+	skip "the process of --metrics" "no libmicrohttpd"
+fi
 export DEBUGINFOD_URLS=http://127.0.0.1:1
-ldconfig -p 2>/dev/null | grep -q 'libdebuginfod\.so\.1' && set -- "$@" --debuginfod
-ls /usr/lib/*/libcurl.so.4 /usr/lib/*/libcurl-gnutls.so.4 >/dev/null 2>&1 && set -- "$@" --otlp http://127.0.0.1:1
+if ldconfig -p 2>/dev/null | grep -q 'libdebuginfod\.so\.1'; then
+	set -- "$@" --debuginfod
+else
+	skip "the process of --debuginfod" "no libdebuginfod"
+fi
+if ldconfig -p 2>/dev/null | grep -qE 'libcurl(-gnutls)?\.so\.4'; then
+	set -- "$@" --otlp http://127.0.0.1:1
+else
+	skip "the process of --otlp" "no libcurl"
+fi
 
 outlive() { # PROCESS OPTION...
 	victim=$1

@@ -30,13 +30,15 @@ wait_for "$tmp/bystander" attached
 recorder=$!
 wait_for "$tmp/err" 'proftrace: recording'
 # Then nobody releases the thread, until half a second has passed.
+trap 'kill -KILL $recorder 2>/dev/null; remove_test_users; rm -rf "$tmp"' EXIT
 kill -STOP $recorder
 echo >&9
 wait_for "$tmp/target" 'asked'
 echo >&8
 kill -CONT $recorder
 kill -INT $recorder
-for _ in $(seq 40); do
+# A loaded machine needs seconds; who waits for the file system waits until it is killed.
+for _ in $(seq 400); do
 	grep -q '^detached' "$tmp/bystander" && break
 	sleep 0.05
 done
@@ -45,7 +47,8 @@ asked=$(sed -n 's/^asked after //p' "$tmp/target")
 # Whoever waits for an answer waits no more.
 kill -KILL "$(sed -n 's/^server //p' "$tmp/target")"
 check "the code was replaced" grep -q '^swapped' "$tmp/target"
-never_else "while the thread was held nobody read what it was replaced by (but $asked ms later)" "$([ "${asked:-0}" -ge 300 ] && echo yes)" yes
+# From the swap on, which a busy machine may delay: a second try is allowed.
+check "while the thread was held nobody read what it was replaced by (but $asked ms later)" test "${asked:-0}" -ge 300
 never_else "another program detaches its uprobe as ever ($detached ms)" "$([ -n "$detached" ] && echo yes)" yes
 wait $bystander $recorder
 # 1: the library was attached late, since the recorder was stopped.

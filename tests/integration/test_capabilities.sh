@@ -148,7 +148,7 @@ for whose in root:0 user:1; do
 	off=$!
 	exec 9>"$tmp/off"
 	echo >&9
-	wait_for "$tmp/off.out" marks
+	wait_for "$tmp/off.out" 'marks\|refused'
 	as "" "$recorder" -o "$out" --mode batch-now -- "$bin/executes" 3 2>"$tmp/err" 9>&-
 	exec 9>&-
 	wait $off

@@ -108,7 +108,7 @@ check "a file of another program: no names" sh -c '! grep -qE "hidden|inlined" w
 # SIGTERM and SIGHUP, because two SIGINT may be one.
 "$proftrace" --sample 997 -e none -o silent.pftrace --debuginfod -- ./silent 2>silent.err &
 recorder=$!
-wait_for requests "not answered"
+wait_for requests '.*not answered'
 kill -TERM $recorder
 kill -HUP $recorder
 wait $recorder

@@ -249,7 +249,7 @@ kill -HUP $recorder
 wait $recorder
 equal "stopped parsers, two signals: exit status" $? 0
 check "stopped parsers, two signals: what is missing, and why" \
-	grep -q 'the last [1-9][0-9]* functions in call stacks have no names: a second signal ended the wait' stopped.err
+	grep -q 'the last [1-9][0-9]* address.* in call stacks ha.* no names: a second signal ended the wait' stopped.err
 equal "stopped parsers, two signals: the marks are there" "$("$canon" --count stopped.pftrace | sed -n 's/^INSTANT tick //p')" 5
 check "stopped parsers, two signals: they have ended" sh -c "for p in $parsers; do ! kill -0 \$p 2>/dev/null || exit 1; done"
 exec 9>&-

@@ -24,7 +24,7 @@
 #define UNSAID	 (IMAGE_CODE + 0x40)  /* code, of which no note and no symbol says anything */
 #define FUNCTION (IMAGE_CODE + 0x100) /* of which a symbol does */
 
-/* A process that the recorder may ask for; the recorder itself is none. */
+/* The process that is recorded. A broker refuses its own recorder. */
 static pid_t recorded;
 
 static pid_t start_sleeper(void)
@@ -32,6 +32,7 @@ static pid_t start_sleeper(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			pause();
 	}

@@ -100,6 +100,8 @@ static int run_program(struct bench *b, const struct peer *p, struct subject *ta
 	error = p->floor == FLOOR_CALLS ? empty_attach_calls(&e)
 					: empty_attach(&e, path, PROGRAM_EMPTY, &f);
 	if (error) {
+		if (p->floor == FLOOR_CALLS)
+			failure_set(&f, error, "cannot attach to", "system calls", NULL);
 		failure_print(&f, stderr);
 		return error;
 	}

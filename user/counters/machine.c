@@ -142,8 +142,10 @@ static void explain_refusal(struct failure *f, const struct counters *c, unsigne
 	}
 	failure_set(f, error, "cannot count", spec->spelled, refusal_reason(error));
 	if (!event_is_permitted(&spec->attr)) {
-		failure_hint(f, getuid() ? "only root may count events that are not the CPUs'"
-					 : "only root itself may count this, not by sudo");
+		failure_hint(f, getuid() ? "only root may count events other than those of CPUs: "
+					   "tracepoints and uncore events with sudo, probes as "
+					   "root without sudo"
+					 : "only root without sudo may count this event");
 		return;
 	}
 	if (error == -EACCES || error == -EPERM) {

@@ -32,7 +32,7 @@
 #define MOST_PROCESSES 64
 #define MOST_OBJECTS   1024
 #define MOST_SECONDS   10
-#define RECORDING_ENDS 30 /* seconds, after which it is not reached */
+#define RECORDING_ENDS 30 /* seconds, after which SIGALRM ends this program without a line */
 
 static struct {
 	pid_t pid, parent;
@@ -240,6 +240,7 @@ static void outlive(pid_t victim)
 	int status, holds = read_holdings(victim);
 	pid_t tid;
 
+	alarm(0);
 	read_name(victim, name, sizeof(name));
 	printf("stopped %s\n", name);
 	if (is_closing(victim))

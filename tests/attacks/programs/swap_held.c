@@ -122,9 +122,12 @@ static void serve(void)
 	static _Alignas(8) char request[1 << 18];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (read(s.device, request, sizeof(request)) > 0 || errno == EINTR || errno == ENOENT)
-		answer((const void *)request);
-	_exit(0);
+	for (;;) {
+		if (read(s.device, request, sizeof(request)) > 0)
+			answer((const void *)request);
+		else if (errno != EINTR && errno != ENOENT)
+			_exit(0);
+	}
 }
 
 static void mount_own(const char *directory)

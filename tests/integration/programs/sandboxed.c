@@ -49,6 +49,13 @@ static void forbid(const int *allowed, unsigned n)
 		exit(2);
 }
 
+/* Nothing of stdio's: it would allocate. */
+static void say(const char *text)
+{
+	if (write(1, text, strlen(text)) < 0)
+		exit(2);
+}
+
 static void enter(const char *what)
 {
 	static const int narrow[] = { SYS_read, SYS_write, SYS_exit, SYS_exit_group,
@@ -72,8 +79,10 @@ static void enter(const char *what)
 		forbid(wide, sizeof(wide) / sizeof(wide[0]));
 	else if (!strcmp(what, "strict") && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
 		exit(2);
-	else if (!strcmp(what, "counter") && prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
+	else if (!strcmp(what, "counter") && prctl(PR_SET_TSC, PR_TSC_SIGSEGV)) {
+		say("refused\n");
 		exit(2);
+	}
 }
 
 static void *mark(void *i)
@@ -95,13 +104,6 @@ static void marks(const char *what, long n)
 			 pthread_join(thread, NULL))
 			exit(2);
 	}
-}
-
-/* Nothing of stdio's: it would allocate. */
-static void say(const char *text)
-{
-	if (write(1, text, strlen(text)) < 0)
-		exit(2);
 }
 
 int main(int argc, char **argv)

@@ -384,8 +384,9 @@ static void log_missing_names(struct capture *c)
 			"functions in call stacks have no names where a file's debug information "
 			"is damaged or takes too long to read");
 	if (counts.late && !s->logged_late)
-		capture_log(c, 0, "the last %" PRIu64 " functions in call stacks have no names: %s",
-			    counts.late,
+		capture_log(c, 0, "the last %" PRIu64 " address%s in call stacks ha%s no names: %s",
+			    counts.late, counts.late == 1 ? "" : "es",
+			    counts.late == 1 ? "s" : "ve",
 			    counts.given_up ? "a second signal ended the wait"
 					    : "looking them up takes too long");
 	if (s->python && python_unsupported(s->python) && !s->logged_python)

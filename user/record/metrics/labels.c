@@ -26,6 +26,7 @@ enum {
 struct labelled {
 	uint32_t pid, number;
 	const struct name *place; /* unit and container; NULL: it had exited */
+	bool was_counted;	  /* in `beyond` */
 	UT_hash_handle hh;
 };
 
@@ -103,6 +104,15 @@ static uint32_t labels_number(struct labels *l, const struct name *place, const 
 	return l->n;
 }
 
+/* Each process once, however often it changes its name. */
+static void labels_count(struct labels *l, struct labelled *p)
+{
+	if (p->number != OTHER || p->was_counted)
+		return;
+	p->was_counted = true;
+	l->beyond++;
+}
+
 static struct labelled *labels_remember(struct labels *l, uint32_t pid)
 {
 	char place[LONGEST], comm[64];
@@ -117,7 +127,7 @@ static struct labelled *labels_remember(struct labels *l, uint32_t pid)
 		p->place = names_intern(l->names, place, strlen(place), sizeof(place));
 		p->number = labels_number(l, p->place, comm);
 	}
-	l->beyond += p->number == OTHER;
+	labels_count(l, p);
 	return p;
 }
 
@@ -153,12 +163,11 @@ void labels_forget(struct labels *l, uint32_t pid)
 void labels_rename(struct labels *l, uint32_t pid, const char *comm)
 {
 	struct labelled *p = labels_find(l, pid);
-	uint32_t before = p ? p->number : OTHER;
 
 	if (!p || !p->place)
 		return;
 	p->number = labels_number(l, p->place, comm);
-	l->beyond += p->number == OTHER && before != OTHER;
+	labels_count(l, p);
 }
 
 const struct name *labels_text(const struct labels *l, uint32_t number)

@@ -365,8 +365,8 @@ typedef struct prof_domain {
  *
  * prof_dump()
  *	Requests that everything recorded so far is written to disk soon, complete and readable; the
- *	recording continues. With `record --flight-recorder`, this triggers the writing, at most once in
- *	the time of the window. `serve` ignores it.
+ *	recording continues. With `record --flight-recorder`, this triggers the writing, unless a trigger
+ *	or another call of prof_dump() did so less than one window ago. `serve` ignores it.
  *
  * prof_stop()
  *	Ends the recording for all recorded processes. Markers of this process are no longer recorded,

@@ -25,7 +25,7 @@ bench: packages
 
 bench-programs: $(BENCH_PROGRAMS)
 
-# It calls functions of many folders, and `make test` does not run it.
+# `make test` builds the bench, because changes in other folders can break its build; it does not run it.
 check: $(BENCH)/bench
 
 $(BENCH)/bench: $(BENCH_DRIVER) $B/libproftrace.a

@@ -75,7 +75,10 @@ struct capture_options {
 	 * broker.
 	 */
 	unsigned (*end_requests)(void *context);
-	/* Whether the user waits for nothing any more, not even for names of functions; NULL: never */
+	/*
+	 * Whether the user has asked to end for the second time: nothing is waited for any more, not
+	 * even names of functions; NULL: never
+	 */
 	bool (*give_up)(void *context);
 	void *context;
 	struct names *names;					     /* borrowed */

@@ -327,7 +327,7 @@ static void check_hardware_counters(void)
 	check_counter_limits();
 }
 
-/* Before a program file gets capabilities. */
+/* On a kernel with CVE-2024-41009 a program file with capabilities lets its user corrupt the kernel's memory. */
 static void check_records(void)
 {
 	const enum records_overlap overlap = kernel_records_overlap();

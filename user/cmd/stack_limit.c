@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A low limit of the stack (16 KiB) is enough for main(), but for no verb. Raised here, it is a thread's as well, whose stack
- * glibc makes as large as the limit was when the program started.
+ * With a stack limit of 16 KiB main() runs but no verb does, so main() raises the limit first. glibc gives threads the limit
+ * of the program's start, so their default is raised as well.
  */
 #include <pthread.h>
 #include <sys/resource.h>

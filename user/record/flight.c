@@ -251,7 +251,7 @@ static bool flight_is_within_window(const struct recording *r, uint64_t begin_ns
 }
 
 /*
- * A program that requests files without end gets as many as by a trigger. The time is the recorder's own. Requests do not
+ * Programs get at most one file per window by prof_dump(), by the recorder's own clock. Requests do not
  * suppress triggers: otherwise a program could prevent the file of another program.
  */
 bool flight_accepts_request(struct recording *r)

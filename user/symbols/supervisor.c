@@ -72,7 +72,10 @@ static void run_parser(void)
 	_exit(0);
 }
 
-/* Waits for the parser or the recorder to end, which ends the parser. Returns whether it was the parser. */
+/*
+ * Waits until the parser or the recorder ends. If the recorder ends, kills the parser. Returns whether the parser ended by
+ * itself.
+ */
 static bool wait_for_parser(pid_t parser)
 {
 	struct pollfd fds[] = {

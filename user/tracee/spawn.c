@@ -3,9 +3,9 @@
  * The command to record: a child that waits until everything is attached, and then executes the program.
  *
  * The child is forked before the recorder holds anything that is worth stealing: no socket of the broker, no BPF
- * program, map or link; nor any capability of a program file (privilege/bare.h). It becomes dumpable, so that the broker may trace it as the invoking user; from then on that
- * user may also stop it, read its memory and take its descriptors with pidfd_getfd(2). It has none but its two
- * pipes and what the caller passed to proftrace.
+ * program, map or link; nor any capability of a program file (privilege/bare.h). It becomes dumpable, so that the broker
+ * may trace it as the invoking user; from then on that user may also stop it, read its memory and take its descriptors
+ * with pidfd_getfd(2). It has none but its two pipes and what the caller passed to proftrace.
  */
 #include "tracee/spawn.h"
 

@@ -519,8 +519,8 @@ static int find_exit_cost(pid_t target)
 }
 
 /*
- * The kernel tells of each buffer that it has looked at, so no clock is needed: how busy the machine is does not matter.
- * Returns the CPU time of a vfork.
+ * The kernel tells of each buffer that it has looked at: their number needs no clock. The CPU time of a vfork is returned as
+ * well.
  */
 static int find_heads(pid_t target)
 {

@@ -112,9 +112,9 @@ static void metrics_run(void *context)
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "proftrace-metri");
-	/* Neither of them is in the place of the other. */
 	if (packet_receive(recorder, &byte, sizeof(byte), &listener) < 0)
 		_exit(1);
+	/* From 16 on, neither descriptor is in the place of the other. */
 	listener = fcntl(listener, F_DUPFD_CLOEXEC, 16);
 	recorder = fcntl(recorder, F_DUPFD_CLOEXEC, 16);
 	if (descriptors_put(listener, LISTENER) || descriptors_keep(&recorder, RECORDER) ||

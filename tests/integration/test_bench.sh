@@ -79,4 +79,14 @@ if id nobody >/dev/null 2>&1; then
 else
 	skip "sudo: the command runs as the user" "there is no user nobody"
 fi
+
+# --- tools/bench: what cannot be measured is said at once ------------------------------------------------
+for wrong in "" "7" "7 4k" "0 4000"; do
+	"$root/tools/bench/program.sh" $wrong >out 2>err
+	equal "program.sh: wrong usage: '$wrong'" "$? $(wc -c <out) $(cut -d' ' -f1 err)" "2 0 usage:"
+done
+# Here is no build/bench/timed: no tracer is started, and none is waited for.
+equal "peers.sh: without its helper it leaves a tracer out" \
+	"$("$root/tools/bench/peers.sh" perf-slices "$tmp/peer" "$works" $$ </dev/null)" \
+	"left out: build/bench/timed is not built (make bench-programs)"
 finish

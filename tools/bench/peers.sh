@@ -152,8 +152,12 @@ record_with_perf() { # WHAT...: options that say what is recorded
 	tracer=$!
 	exec 3<>"$dir/control" 4<>"$dir/answers"
 	echo enable >&3
-	timeout 20 head -c 4 <&4 >"$dir/answer" ||
-		late "perf did not say within 20 s that its event is enabled: $(tail -1 "$dir/out")"
+	for _ in $(seq 1 20); do
+		timeout 1 head -c 4 <&4 >"$dir/answer" && break
+		kill -0 $tracer 2>/dev/null || break
+	done
+	[ -s "$dir/answer" ] ||
+		late "perf ended, or did not say within 20 s that its event is enabled: $(tail -1 "$dir/out")"
 	ready $tracer
 	stop_tracer INT $tracer perf
 	cpu
@@ -222,6 +226,7 @@ run_lttng() {
 	fi
 }
 
+[ -x build/bench/timed ] || left_out "build/bench/timed is not built (make bench-programs)"
 case $name in
 bpftrace-count)
 	run_bpftrace "usdt:$program:prof_default:instant { @ = count(); }"

@@ -316,8 +316,10 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 		return error;
 	c->attaching = true;
 	c->hold_sites_later = !capture_attaches_each(c);
-	if (c->batches)
+	if (c->batches) {
 		c->batches->finding = true;
+		c->batches->find_steps = 0;
+	}
 	error = process_scan(c, &target, &marked, &fresh, f);
 	if (c->batches)
 		c->batches->finding = false;

@@ -214,6 +214,7 @@ struct batches {
 	struct batch_process *processes;
 	bool paused;  /* the default for processes that have not paused or resumed themselves */
 	bool finding; /* a process is being attached to, but not recorded yet */
+	unsigned find_steps;	     /* that find_existing.c has made in it */
 	uint64_t since_ns, until_ns; /* events before or after are not recorded */
 
 	/*

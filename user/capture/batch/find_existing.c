@@ -26,6 +26,14 @@
  */
 #define DESCRIPTOR 4096
 
+/*
+ * A process may have 65,530 mappings of a marked file, and as many threads as its user may have. To look through all
+ * threads for each mapping would take hours. A step is a system call, or so many comparisons of an owner with a thread:
+ * about one microsecond. A process with a thousand threads and a hundred marked files needs 113,000.
+ */
+#define MOST_STEPS	    (1 << 20)
+#define COMPARISONS_IN_STEP 512
+
 /* A live thread, and the address of its descriptor. */
 struct live_thread {
 	uint64_t descriptor;
@@ -36,10 +44,21 @@ struct batch_search {
 	struct capture *c;
 	struct batch_process *process;
 	bool listed;
-	bool uncertain; /* some threads have an unknown descriptor */
+	bool uncertain; /* some threads have an unknown descriptor, or are not in the list */
 	struct live_thread *threads;
 	uint32_t n, capacity;
 };
+
+/* Makes `n` steps, if so many are left for the process that is being attached to. */
+static bool search_may_step(const struct batch_search *f, unsigned n)
+{
+	struct batches *b = f->c->batches;
+
+	if (n > MOST_STEPS - b->find_steps)
+		return false;
+	b->find_steps += n;
+	return true;
+}
 
 static void add_live_thread(struct batch_search *f, uint32_t tid, uint64_t descriptor)
 {
@@ -88,6 +107,10 @@ static void list_live_threads(struct batch_search *f)
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
+		if (!search_may_step(f, 1)) {
+			f->uncertain = true;
+			break;
+		}
 		tid = strtoul(entry->d_name, NULL, 10);
 		descriptor = read_robust_list(tid);
 		if (descriptor > 0)
@@ -112,6 +135,10 @@ static uint32_t find_batch_owner(struct batch_search *f, const struct batch_head
 	if (!f->listed)
 		list_live_threads(f);
 	*ret_uncertain = f->uncertain;
+	if (!search_may_step(f, f->n / COMPARISONS_IN_STEP)) {
+		*ret_uncertain = true;
+		return 0;
+	}
 	for (size_t i = 0; i < f->n; i++) {
 		if (f->threads[i].descriptor - head->owner + DESCRIPTOR < 2 * DESCRIPTOR)
 			return f->threads[i].tid;
@@ -227,14 +254,21 @@ void batches_find_existing(struct capture *c, uint32_t pid, const struct file *f
 	uint64_t bias, owners[BATCH_SLOTS], address;
 	struct batch_head head;
 
-	if (memory < 0 || !file->batch_slots || !find_load_bias(file, start, offset, &bias) ||
-	    pread(memory, owners, sizeof(owners), (off_t)(bias + file->batch_slots)) !=
-		    sizeof(owners))
+	if (memory < 0 || !file->batch_slots || !find_load_bias(file, start, offset, &bias))
+		return;
+	if (!search_may_step(&f, 1)) {
+		c->batches->unfollowed++;
+		return;
+	}
+	if (pread(memory, owners, sizeof(owners), (off_t)(bias + file->batch_slots)) !=
+	    sizeof(owners))
 		return;
 	/* Slots are allocated in this order. */
 	for (unsigned i = 0; i < BATCH_SLOTS && owners[i]; i++) {
 		address = bias + file->batch_slots + BATCH_SLOTS_FROM + (uint64_t)i * BATCH_MAX;
-		if (pread(memory, &head, sizeof(head), (off_t)address) == sizeof(head))
+		if (!search_may_step(&f, 1))
+			c->batches->unfollowed++;
+		else if (pread(memory, &head, sizeof(head), (off_t)address) == sizeof(head))
 			c->batches->unfollowed += !add_found_batch(&f, file, address, &head);
 	}
 	free(f.threads);

@@ -100,9 +100,13 @@ static long turn_step(__u32 i, struct hold_wait *w)
 	return hold_is_over(w);
 }
 
+/*
+ * The pointer is read by a call: wherever a program loads a pointer from a task, the verifier searches the names of all
+ * types of the kernel several times, which takes a millisecond. It follows this function four times in each program.
+ */
 static long queued_step(__u32 i, struct hold_wait *w)
 {
-	return bpf_get_current_task_btf()->task_works || hold_is_over(w);
+	return BPF_CORE_READ(bpf_get_current_task_btf(), task_works) || hold_is_over(w);
 }
 
 /* The next turn is queued by an interrupt of this CPU. A thread that returned before that would not wait. */

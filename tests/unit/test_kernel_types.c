@@ -115,6 +115,59 @@ static void finds_tracepoints(void **state)
 	btf__free(kernel);
 }
 
+/* Whether a structure and a function of the kernel are found by the names that programs have for them. */
+static void check_names(const char *function, const char *name, const char *name_of_programs)
+{
+	struct btf *kernel = btf__new_empty(), *programs = btf__new_empty(), *subset;
+	struct kernel_types *types;
+	char longer[64];
+	size_t size;
+	void *data;
+
+	snprintf(longer, sizeof(longer), "%sz", function);
+	btf__add_func(kernel, function, BTF_FUNC_STATIC, 0);
+	btf__add_struct(kernel, name, 8);
+	btf__add_func(kernel, longer, BTF_FUNC_STATIC, 0);
+	btf__add_struct(programs, name_of_programs, 0);
+	types = of_btf(kernel);
+	assert_int_equal(kernel_types_function(types, function), 1);
+	assert_int_equal(kernel_types_function(types, longer), 3);
+	assert_int_equal(kernel_types_subset(types, programs, &data, &size), 0);
+	subset = btf__new(data, size);
+	assert_int_equal(libbpf_get_error(subset), 0);
+	assert_int_equal(btf__type_cnt(subset), 2);
+	free(data);
+	btf__free(subset);
+	kernel_types_free(types);
+	btf__free(programs);
+	btf__free(kernel);
+}
+
+/* Many have the beginning of others, or an underscore where it counts. */
+static void finds_names_of_any_length_and_flavour(void **state)
+{
+	static const char *const names[] = { "r",	  "rq",	       "r_",	   "r__q",
+					     "__r",	  "___r",      "ab_cd",	   "abcdef",
+					     "abcdefg",	  "abcdef_h",  "abcdefgh", "a__bcde",
+					     "abcdefghi", "abcdefgh_", "_" };
+	static const char *const flavours[] = { "", "___x", "___of_kernel", "___x_1" };
+	const unsigned n = sizeof(flavours) / sizeof(flavours[0]);
+	char name[64], name_of_programs[64];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		/* A flavour is not one after an underscore. */
+		bool can_have = names[i][strlen(names[i]) - 1] != '_';
+
+		for (unsigned j = 0; j < (can_have ? n * n : 1); j++) {
+			snprintf(name, sizeof(name), "%s%s", names[i], flavours[j / n]);
+			snprintf(name_of_programs, sizeof(name_of_programs), "%s%s", names[i],
+				 flavours[j % n]);
+			check_names(names[i], name, name_of_programs);
+		}
+	}
+}
+
 /* Cut anywhere, or with a byte changed, it is refused or read, and what is read stays inside. */
 static void bears_what_makes_no_sense(void **state)
 {
@@ -216,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_what_is_named_and_what_is_in_it),
 		cmocka_unit_test(finds_tracepoints),
+		cmocka_unit_test(finds_names_of_any_length_and_flavour),
 		cmocka_unit_test(bears_what_makes_no_sense),
 		cmocka_unit_test(agrees_with_libbpf),
 	};

@@ -3,16 +3,19 @@
  * Copies the types that the BPF programs refer to out of the kernel's BTF (kernel_types.h says
  * why).
  *
- * One pass records where each type is. A second one finds the types whose names the programs use.
+ * One pass records where each type is, and a key of how its name begins, by which nearly all of the others are left out
+ * when names are looked for. A second pass finds the types whose names the programs use.
  * These are copied together with the types of their members, with new numbers, to which all
  * references are changed.
  */
 #include "privilege/loader/kernel_types.h"
 
 #include <bpf/btf.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,8 +27,9 @@ struct kernel_types {
 	size_t mapped_size;
 	const char *types, *strings; /* the two sections */
 	uint32_t types_size, strings_size;
-	uint32_t *at; /* offsets in the section, by the number of the type */
-	uint32_t n;   /* types, including number 0, which is void */
+	uint32_t *at;	/* offsets in the section, by the number of the type */
+	uint16_t *keys; /* of the names, by the number of the type */
+	uint32_t n;	/* types, including number 0, which is void */
 };
 
 /*
@@ -43,42 +47,75 @@ static const char *name_of(const struct kernel_types *k, const struct btf_type *
 	return k->strings + t->name_off;
 }
 
-/* The size of the data behind struct btf_type; -1: a kind that is unknown here. */
-static long size_of_rest(const struct btf_type *t)
-{
-	unsigned n = btf_vlen(t);
+/* The size of the data behind struct btf_type: a part that all types of a kind have, and one for each member. */
+static const struct {
+	uint8_t is_known, once, each;
+} kinds[32] = {
+	[BTF_KIND_INT] = { 1, sizeof(uint32_t), 0 },
+	[BTF_KIND_PTR] = { 1, 0, 0 },
+	[BTF_KIND_ARRAY] = { 1, sizeof(struct btf_array), 0 },
+	[BTF_KIND_STRUCT] = { 1, 0, sizeof(struct btf_member) },
+	[BTF_KIND_UNION] = { 1, 0, sizeof(struct btf_member) },
+	[BTF_KIND_ENUM] = { 1, 0, sizeof(struct btf_enum) },
+	[BTF_KIND_FWD] = { 1, 0, 0 },
+	[BTF_KIND_TYPEDEF] = { 1, 0, 0 },
+	[BTF_KIND_VOLATILE] = { 1, 0, 0 },
+	[BTF_KIND_CONST] = { 1, 0, 0 },
+	[BTF_KIND_RESTRICT] = { 1, 0, 0 },
+	[BTF_KIND_FUNC] = { 1, 0, 0 },
+	[BTF_KIND_FUNC_PROTO] = { 1, 0, sizeof(struct btf_param) },
+	[BTF_KIND_VAR] = { 1, sizeof(uint32_t), 0 },
+	[BTF_KIND_DATASEC] = { 1, 0, sizeof(struct btf_var_secinfo) },
+	[BTF_KIND_FLOAT] = { 1, 0, 0 },
+	[BTF_KIND_DECL_TAG] = { 1, sizeof(uint32_t), 0 },
+	[BTF_KIND_TYPE_TAG] = { 1, 0, 0 },
+	[BTF_KIND_ENUM64] = { 1, 0, sizeof(struct btf_enum64) },
+};
 
-	switch (btf_kind(t)) {
-	case BTF_KIND_PTR:
-	case BTF_KIND_FWD:
-	case BTF_KIND_TYPEDEF:
-	case BTF_KIND_VOLATILE:
-	case BTF_KIND_CONST:
-	case BTF_KIND_RESTRICT:
-	case BTF_KIND_FUNC:
-	case BTF_KIND_FLOAT:
-	case BTF_KIND_TYPE_TAG:
-		return 0;
-	case BTF_KIND_INT:
-	case BTF_KIND_VAR:
-	case BTF_KIND_DECL_TAG:
-		return sizeof(uint32_t);
-	case BTF_KIND_ARRAY:
-		return sizeof(struct btf_array);
-	case BTF_KIND_STRUCT:
-	case BTF_KIND_UNION:
-		return n * sizeof(struct btf_member);
-	case BTF_KIND_ENUM:
-		return n * sizeof(struct btf_enum);
-	case BTF_KIND_ENUM64:
-		return n * sizeof(struct btf_enum64);
-	case BTF_KIND_FUNC_PROTO:
-		return n * sizeof(struct btf_param);
-	case BTF_KIND_DATASEC:
-		return n * sizeof(struct btf_var_secinfo);
-	default:
-		return -1;
-	}
+static size_t size_of_rest(const struct btf_type *t)
+{
+	unsigned kind = btf_kind(t);
+
+	return kinds[kind].once + (size_t)btf_vlen(t) * kinds[kind].each;
+}
+
+#define KEY_BYTES 8
+
+/* In the highest bit of each byte: whether the byte is `c`. */
+static uint64_t bytes_equal(uint64_t bytes, unsigned char c)
+{
+	const uint64_t low = 0x7f7f7f7f7f7f7f7f;
+	uint64_t differs = bytes ^ c * (uint64_t)0x0101010101010101;
+
+	return ~(((differs & low) + low) | differs | low);
+}
+
+/*
+ * The first bytes of a name, with zeros after its end, or after what may be the end before a flavour (below), so that
+ * names that differ in their flavours alone begin in the same way. `left` bytes are there, the last one of which is 0.
+ */
+static uint64_t beginning_of(const char *name, size_t left)
+{
+	const uint64_t last_byte = (uint64_t)0xff << 56;
+	uint64_t bytes = 0, lines, ends;
+
+	memcpy(&bytes, name, left < KEY_BYTES ? left : KEY_BYTES);
+	bytes = le64toh(bytes);
+	/* Two underscores in a row, not at the beginning and not after a third; or one, with the next byte out of sight. */
+	lines = bytes_equal(bytes, '_');
+	ends = lines & (lines >> 8 | last_byte) & ~(lines << 8) & ~(uint64_t)0xff;
+	ends |= bytes_equal(bytes, 0);
+	return ends ? bytes & (((ends & -ends) >> 7) - 1) : bytes;
+}
+
+static uint16_t key_of_beginning(uint64_t beginning)
+{
+	return beginning * 0x9e3779b97f4a7c15 >> 48;
+}
+
+static uint16_t key_of(const char *name)
+{
+	return key_of_beginning(beginning_of(name, strlen(name) + 1));
 }
 
 static int number_types(struct kernel_types *k)
@@ -86,18 +123,22 @@ static int number_types(struct kernel_types *k)
 	uint32_t at = 0, capacity = k->types_size / sizeof(struct btf_type) + 1;
 
 	k->at = malloc(capacity * sizeof(*k->at));
-	if (!k->at)
+	k->keys = malloc(capacity * sizeof(*k->keys));
+	if (!k->at || !k->keys)
 		return -ENOMEM;
+	k->keys[0] = 0;
 	for (k->n = 1; at < k->types_size; k->n++) {
 		const struct btf_type *t = (const struct btf_type *)(k->types + at);
-		long rest;
+		size_t rest;
 
-		if (k->types_size - at < sizeof(*t))
+		if (k->types_size - at < sizeof(*t) || !kinds[btf_kind(t)].is_known)
 			return -EINVAL;
 		rest = size_of_rest(t);
-		if (rest < 0 || k->types_size - at - sizeof(*t) < (unsigned long)rest ||
-		    t->name_off >= k->strings_size)
+		if (k->types_size - at - sizeof(*t) < rest || t->name_off >= k->strings_size)
 			return -EINVAL;
+		k->keys[k->n] = t->name_off ? key_of_beginning(beginning_of(
+						      name_of(k, t), k->strings_size - t->name_off))
+					    : 0;
 		k->at[k->n] = at;
 		at += sizeof(*t) + rest;
 	}
@@ -193,20 +234,21 @@ void kernel_types_free(struct kernel_types *k)
 	if (k->mapped)
 		munmap(k->mapped, k->mapped_size);
 	free(k->at);
+	free(k->keys);
 	free(k);
 }
 
-static int kernel_types_find(const struct kernel_types *k, unsigned kind, const char *prefix,
-			     const char *name)
+static int kernel_types_find(const struct kernel_types *k, unsigned kind, const char *name)
 {
-	size_t length = strlen(prefix);
+	uint16_t key = key_of(name);
 
 	for (uint32_t i = 1; i < k->n; i++) {
-		const struct btf_type *t = type_of(k, i);
-		const char *found = name_of(k, t);
+		const struct btf_type *t;
 
-		if (btf_kind(t) == kind && !strncmp(found, prefix, length) &&
-		    !strcmp(found + length, name))
+		if (k->keys[i] != key)
+			continue;
+		t = type_of(k, i);
+		if (btf_kind(t) == kind && !strcmp(name_of(k, t), name))
 			return i;
 	}
 	return -ENOENT;
@@ -214,12 +256,17 @@ static int kernel_types_find(const struct kernel_types *k, unsigned kind, const 
 
 int kernel_types_tracepoint(const struct kernel_types *k, const char *name)
 {
-	return kernel_types_find(k, BTF_KIND_TYPEDEF, "btf_trace_", name);
+	char type[128];
+	int length = snprintf(type, sizeof(type), "btf_trace_%s", name);
+
+	if (length < 0 || (size_t)length >= sizeof(type))
+		return -ENOENT;
+	return kernel_types_find(k, BTF_KIND_TYPEDEF, type);
 }
 
 int kernel_types_function(const struct kernel_types *k, const char *name)
 {
-	return kernel_types_find(k, BTF_KIND_FUNC, "", name);
+	return kernel_types_find(k, BTF_KIND_FUNC, name);
 }
 
 int kernel_types_arguments(const struct kernel_types *k, const char *name)
@@ -247,7 +294,7 @@ int kernel_types_arguments(const struct kernel_types *k, const char *name)
 
 struct wanted {
 	unsigned n;
-	bool begins[256]; /* by first byte: whether any wanted name begins with it */
+	bool keys[UINT16_MAX + 1]; /* whether any wanted name has the key */
 	struct {
 		const char *name;
 		size_t length;
@@ -317,19 +364,23 @@ static int want_all(struct wanted *w, const struct btf *programs)
 			return -E2BIG;
 		w->slots[slot].name = name;
 		w->slots[slot].length = length;
-		w->begins[(unsigned char)*name] = true;
+		w->keys[key_of(name)] = true;
 	}
 	return 0;
 }
 
-static bool is_wanted(const struct wanted *w, const char *name)
+static bool is_wanted(const struct wanted *w, const struct kernel_types *k, uint32_t number)
 {
-	size_t length;
+	const struct btf_type *t;
+	const char *name;
 
-	if (!w->begins[(unsigned char)*name])
+	if (!w->keys[k->keys[number]])
 		return false;
-	length = essential_length(name);
-	return w->slots[slot_of(w, name, length)].name != NULL;
+	t = type_of(k, number);
+	if (!can_be_wanted(t))
+		return false;
+	name = name_of(k, t);
+	return w->slots[slot_of(w, name, essential_length(name))].name != NULL;
 }
 
 /*
@@ -463,9 +514,7 @@ static int copy_all(struct copy *c, const struct wanted *w)
 {
 	add_bytes(c, &c->strings, "", 1);
 	for (uint32_t i = 1; !c->error && i < c->k->n; i++) {
-		const struct btf_type *t = type_of(c->k, i);
-
-		if (can_be_wanted(t) && is_wanted(w, name_of(c->k, t)))
+		if (is_wanted(w, c->k, i))
 			copy_type_number(c, i);
 	}
 	/* Copying a type may append its members to the list. */

@@ -62,9 +62,14 @@ static int host_plugin(const char *socket)
 int main(int argc, char **argv)
 {
 	static char program[] = "proftrace";
+	struct failure f = { 0 };
 
 	if (stack_limit_raise())
 		return STATUS_FAILED;
+	if (invoker_check(&f)) {
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
 	if (argc == 2 && !strcmp(argv[0], PLUGIN_HOST_NAME))
 		return host_plugin(argv[1]);
 	/* argp prints it as it is, and so it shall not be the name of any directory. */

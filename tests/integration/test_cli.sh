@@ -121,6 +121,14 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
 			"$(stat -c %U theirs/mine.json theirs/mine.pftrace | sort -u)" nobody
 		check "$by: it was recorded" grep -q generation theirs/mine.json
 	done
+	# doas may be told to pass on what its caller put into the environment.
+	for invoked in "SUDO_UID=1 DOAS_USER=nobody" "PKEXEC_UID=1 DOAS_USER=nobody" "SUDO_UID=0 DOAS_USER=nobody" \
+		"SUDO_UID= DOAS_USER=nobody" "SUDO_UID=-1" "SUDO_UID=4294967295" DOAS_USER=no-such-user; do
+		expect "$invoked: refused" 1 "cannot tell who calls '" env $invoked "$proftrace" -q -o mine -- sh -c 'id -u >uid'
+	done
+	check "a contradiction: no command runs" test ! -e uid
+	env SUDO_UID="$(id -u nobody)" SUDO_GID=42 DOAS_USER=nobody "$proftrace" -q -o "$tmp/theirs/mine" -- id -g >gid
+	equal "doas: the group is of the user" "$(cat gid)" "$(id -g nobody)"
 else
 	skip "under sudo" "not root, or no user nobody"
 fi

@@ -5,12 +5,15 @@
  */
 #include "privilege/invoker.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,39 +24,85 @@
 
 enum {
 	NOBODY = 65534,
+	VARIABLES = 3,
 };
 
-static bool invoker_parse_id(const char *text, unsigned *ret_id)
+#define INVALID 0xffffffffu
+
+static const char *const variables[] = { "SUDO_UID", "PKEXEC_UID", "DOAS_USER" };
+
+static unsigned invoker_parse_id(const char *text)
 {
 	char *end;
 	unsigned long id;
 
-	if (!text || !*text)
-		return false;
 	errno = 0;
 	id = strtoul(text, &end, 10);
-	if (errno || *end || id == 0 || id >= 0xffffffff)
-		return false;
-	*ret_id = id;
-	return true;
+	return errno || !isdigit((unsigned char)*text) || *end || id >= INVALID ? INVALID
+										: (unsigned)id;
 }
 
-/* doas has only the name. Root has called none of them, or has not been called by another user. */
-static bool invoker_find(unsigned *ret_uid)
+/* Of the user that a variable names: 0 if it is not set or names root, INVALID if it names nobody. doas has only the name. */
+static unsigned invoker_named(const char *variable)
 {
-	const char *name = getenv("DOAS_USER");
+	const char *value = getenv(variable);
 	const struct passwd *user;
 
-	if (getuid() != 0)
-		return false;
-	if (invoker_parse_id(getenv("SUDO_UID"), ret_uid) ||
-	    invoker_parse_id(getenv("PKEXEC_UID"), ret_uid))
-		return true;
-	user = name ? getpwnam(name) : NULL;
-	if (!user || !user->pw_uid)
-		return false;
-	*ret_uid = user->pw_uid;
-	return true;
+	if (!value)
+		return 0;
+	if (strcmp(variable, "DOAS_USER") != 0)
+		return invoker_parse_id(value);
+	user = getpwnam(value);
+	return user ? user->pw_uid : INVALID;
+}
+
+/* Root has called none of them, or has not been called by another user. */
+static bool invoker_find(unsigned *ret_uid)
+{
+	*ret_uid = 0;
+	for (unsigned i = 0; i < VARIABLES && !*ret_uid && getuid() == 0; i++)
+		*ret_uid = invoker_named(variables[i]);
+	return *ret_uid;
+}
+
+/*
+ * sudo and pkexec set their variable, and pass on none that the caller made up; doas can be told to pass on all. So what the
+ * variables say is only believed if they say the same.
+ */
+int invoker_check(struct failure *f)
+{
+	const char *first = NULL;
+	char reason[64];
+
+	for (unsigned i = 0; i < VARIABLES && getuid() == 0; i++) {
+		unsigned uid = invoker_named(variables[i]);
+
+		if (!getenv(variables[i]))
+			continue;
+		if (uid == INVALID || (first && uid != invoker_named(first))) {
+			snprintf(reason, sizeof(reason), first ? "not the user of %s" : "no user",
+				 first);
+			failure_set(f, -EPERM, "cannot tell who calls", variables[i], reason);
+			failure_hint(f,
+				     "unset those of SUDO_UID, PKEXEC_UID and DOAS_USER that are "
+				     "not of the program by which you became root");
+			return -EPERM;
+		}
+		first = variables[i];
+	}
+	return 0;
+}
+
+/* Only where it is sudo that calls: doas may pass on a SUDO_GID that its caller made up. */
+static unsigned invoker_group(const struct passwd *user, unsigned uid)
+{
+	const char *value = getenv("SUDO_GID");
+	unsigned gid = user ? user->pw_gid : uid, given;
+
+	if (!getenv("SUDO_UID") || getenv("PKEXEC_UID") || getenv("DOAS_USER"))
+		return gid;
+	given = value ? invoker_parse_id(value) : INVALID;
+	return given && given != INVALID ? given : gid;
 }
 
 uid_t invoker_uid(void)
@@ -67,8 +116,10 @@ int invoker_become(struct failure *f)
 {
 	const struct passwd *user;
 	unsigned uid, gid;
-	int error = 0;
+	int error = invoker_check(f);
 
+	if (error)
+		return error;
 	if (geteuid() != 0 || getuid() != 0) {
 		/* Gives up a set-uid bit and the capabilities of the file. */
 		if (setresgid(getgid(), getgid(), getgid()) ||
@@ -78,9 +129,7 @@ int invoker_become(struct failure *f)
 			error = privileges_keep(NULL, 0, false);
 	} else if (invoker_find(&uid)) {
 		user = getpwuid(uid);
-		gid = user ? user->pw_gid : uid;
-		if (getenv("SUDO_UID") && getenv("SUDO_GID"))
-			invoker_parse_id(getenv("SUDO_GID"), &gid);
+		gid = invoker_group(user, uid);
 		if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
 			error = -errno;
 		if (!error && (setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))

@@ -11,6 +11,8 @@
 
 #include "base/failure.h"
 
+/* Fails if what the environment of root says of its caller is contradictory, or names nobody. */
+int invoker_check(struct failure *f);
 /*
  * Gives up all privileges: under sudo, pkexec or doas becomes the user who called it, and drops the
  * capabilities of the program file. Root without them stays root. Sets HOME, USER and LOGNAME to those of the user.

@@ -108,6 +108,7 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 		return 0;
 	l = &b->loads[b->n_loads];
 	*l = (struct background_load){ .program = program, .opts = *opts };
+	loads_without_lines(&l->opts);
 	/* A later libbpf has more fields than the one this was compiled for, and would write those behind the copy. */
 	if (l->opts.sz > sizeof(l->opts))
 		l->opts.sz = sizeof(l->opts);

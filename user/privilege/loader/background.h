@@ -52,6 +52,15 @@ int background_await_buffers(struct background *b);
 int background_begin_records(struct background *b, struct bpf_map *records);
 
 /*
+ * The kernel then reads no source lines with the program, which it would check, and move whenever it removes dead code. Only
+ * the verifier's log has them, and of that only the reason is shown.
+ */
+static inline void loads_without_lines(struct bpf_prog_load_opts *opts)
+{
+	opts->line_info_cnt = 0;
+}
+
+/*
  * For libbpf_prog_handler_opts::prog_prepare_load_fn of the programs that come first: the cookie is a struct background. If
  * no thread can be started, libbpf loads the program itself.
  */

@@ -305,6 +305,7 @@ static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opt
 
 	if (!name)
 		return -EINVAL;
+	loads_without_lines(opts);
 	/* libbpf 1.3 asks the program after this function has returned, and others have asked it before. */
 	opts->expected_attach_type = type;
 	bpf_program__set_expected_attach_type(program, type);
@@ -340,7 +341,7 @@ static int prepare_hold(struct bpf_program *program, struct bpf_prog_load_opts *
 	struct bpf_insn *code;
 	int error;
 
-	(void)opts;
+	loads_without_lines(opts);
 	if (!programs->turn_function)
 		return 0;
 	code = malloc(n * sizeof(*code));

@@ -71,6 +71,9 @@ static __noinline int refresh_selection(struct thread_state *st, __u32 tgid)
 __noinline int apply_control(__u32 tgid, __u32 kind)
 {
 	__u32 *flags = bpf_map_lookup_elem(&traced, &tgid);
+	/* Without branches, which the verifier would follow through all attempts. */
+	__u32 own = (TRACED_PAUSED & ~(__u32)mask_of(kind ^ RECORD_PAUSE)) |
+		    (TRACED_STOPPED & ~(__u32)mask_of(kind ^ RECORD_STOP));
 	__u32 old, new;
 
 	if (!flags || kind < RECORD_PAUSE || kind > RECORD_STOP || kind == RECORD_DUMP)
@@ -79,10 +82,7 @@ __noinline int apply_control(__u32 tgid, __u32 kind)
 		old = *(volatile __u32 *)flags;
 		new = old &TRACED_KEPT;
 		new |= *(volatile __u32 *)&pause_order & ~((1u << TRACED_ORDER_SHIFT) - 1);
-		if (kind == RECORD_PAUSE)
-			new |= TRACED_PAUSED;
-		if (kind == RECORD_STOP)
-			new |= TRACED_STOPPED;
+		new |= own;
 		if (__sync_val_compare_and_swap(flags, old, new) == old)
 			break;
 	}

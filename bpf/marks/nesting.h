@@ -50,7 +50,8 @@ static __always_inline int open_slice(struct thread_state *st, __u64 token, bool
  */
 __noinline int find_token(struct thread_state *st, __u64 token, __u32 top)
 {
-	__u64 barrier_from = token < PLAIN_TOKENS ? PLAIN_TOKENS : ~0ull;
+	/* Without a branch, after each side of which it would check all turns again. */
+	__u64 barrier_from = PLAIN_TOKENS | mask_of(token & ~(__u64)(PLAIN_TOKENS - 1));
 
 	if (!st)
 		return -1;

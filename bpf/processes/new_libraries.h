@@ -10,6 +10,8 @@
 #ifndef PROFTRACE_BPF_NEW_LIBRARIES_H
 #define PROFTRACE_BPF_NEW_LIBRARIES_H
 
+#include "bpf/processes/target_match.h"
+
 /* Offsets in struct r_debug and struct link_map of <link.h>. Debuggers rely on them, so they do not change. */
 #define R_MAP_OFFSET	  8
 #define LINK_MAP_DYNAMIC  16
@@ -24,8 +26,7 @@ struct link_maps {
 	__u32 is_new;
 };
 
-static long examine_mapped_file(struct task_struct *task, struct vm_area_struct *vma,
-				struct link_maps *l)
+static long examine_mapped_file(struct task_struct *task, struct vm_area_struct *vma, __u64 *is_new)
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
 	__u64 number, key, differs = ~0ull;
@@ -34,7 +35,7 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	if (!inode) {
 		/* The kernel's own library is in the list as well. Only its dynamic section can be executed. */
 		if (BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE)
-			l->is_new = 0;
+			*is_new = 0;
 		return 0;
 	}
 	number = BPF_CORE_READ(inode, i_ino);
@@ -44,20 +45,24 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++)
 		differs &= mask_of(*(volatile __u64 *)&known_files[slots + i] ^ key);
 	if (key && !differs)
-		l->is_new = 0;
+		*is_new = 0;
 	return 0;
 }
 
-/* The dynamic section of a library is part of its file's data. */
-static __noinline int is_known_library(struct link_maps *l)
+/*
+ * `map` is the address of the library's struct link_map. Its dynamic section is part of its file's data. A global function, so
+ * that the verifier checks it once and not in each of the states in which it finds the loop below.
+ */
+__noinline int is_known_library(__u64 map)
 {
-	__u64 dynamic;
+	__u64 dynamic, is_new = 1;
 
-	l->is_new = 1;
-	if (bpf_probe_read_user(&dynamic, sizeof(dynamic), (void *)(l->next + LINK_MAP_DYNAMIC)))
+	/* Before Linux 6.8, a global function is checked even if it is never called. */
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma) ||
+	    bpf_probe_read_user(&dynamic, sizeof(dynamic), (void *)(map + LINK_MAP_DYNAMIC)))
 		return 0;
-	bpf_find_vma(bpf_get_current_task_btf(), dynamic, examine_mapped_file, l, 0);
-	return !l->is_new;
+	bpf_find_vma(bpf_get_current_task_btf(), dynamic, examine_mapped_file, &is_new, 0);
+	return !is_new;
 }
 
 static long pass_link_map(__u32 i, struct link_maps *l)
@@ -65,7 +70,7 @@ static long pass_link_map(__u32 i, struct link_maps *l)
 	if (!l->next)
 		return 1;
 	if (l->n >= l->seen && !l->is_new)
-		is_known_library(l);
+		l->is_new = !is_known_library(l->next);
 	l->n++;
 	if (bpf_probe_read_user(&l->next, sizeof(l->next), (void *)(l->next + LINK_MAP_NEXT))) {
 		l->is_new = 1;
@@ -80,7 +85,8 @@ static long pass_link_map(__u32 i, struct link_maps *l)
  */
 static __noinline int has_new_libraries(__u64 debug, __u32 *seen)
 {
-	struct link_maps l = { .seen = *seen };
+	/* Else the verifier would remove the question whether it still is 0: unknown_zero(). */
+	struct link_maps l = { .seen = *seen, .is_new = unknown_zero() };
 
 	*seen = 0;
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma) ||

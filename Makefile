@@ -179,9 +179,16 @@ $B/asan/libproftrace.a: $(ASAN_OBJECTS)
 	@echo "  AR    $@"
 	$(Q)$(AR) rcs $@ $^
 
-$B/proftrace: $B/obj/user/main.o $B/libproftrace.a
+# Libraries that many runs do not use are loaded by those that do (user/base/library), where there are stubs for them.
+LOADED := -ldw -ldeflate -llzma -lyajl -lncursesw
+STUBS := $(if $(filter x86 arm64,$(ARCH)),$B/obj/tools/stubs.o)
+
+# Link-time optimisation does not see the functions that assembly defines.
+$B/obj/tools/stubs.o: CFLAGS += -fno-lto
+
+$B/proftrace: $B/obj/user/main.o $(STUBS) $B/libproftrace.a
 	@echo "  CC    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(filter-out $(if $(STUBS),$(LOADED)),$(LIBS))
 
 # One file that runs anywhere: no library of the machine is used.
 STATIC_LIBS := $(LIBS:-lyajl=-lyajl_s) -lpfm -lbz2 -ltinfo

@@ -11,6 +11,9 @@ file=$(sha1sum <"$program" | cut -c1-40)
 created=$(date -ud "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%dT%H:%M:%SZ)
 link=DYNAMIC_LINK
 readelf -d "$program" | grep -q NEEDED || link=STATIC_LINK
+# Of libraries that are loaded when they are needed, but linked with a static program.
+loaded=RUNTIME_DEPENDENCY_OF
+[ $link = DYNAMIC_LINK ] || loaded=$link
 
 found() { # PKG-CONFIG'S-NAME
 	pkg-config --modversion "$1" 2>/dev/null || echo NOASSERTION
@@ -32,14 +35,13 @@ components() {
 	echo "elfutils|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|$link"
 	echo "libiberty|$(installed libiberty-dev)|LGPL-2.0-or-later|STATIC_LINK"
 	echo "zlib|$(found zlib)|Zlib|$link"
-	echo "libdeflate|$(found libdeflate)|MIT|$link"
-	echo "liblzma|$(found liblzma)|NOASSERTION|$link"
+	echo "libdeflate|$(found libdeflate)|MIT|$loaded"
+	echo "liblzma|$(found liblzma)|NOASSERTION|$loaded"
 	echo "protobuf-c|$(found libprotobuf-c)|BSD-2-Clause|$link"
-	echo "yajl|$(found yajl)|ISC|$link"
-	echo "ncurses|$(found ncursesw)|X11-distribute-modifications-variant|$link"
+	echo "yajl|$(found yajl)|ISC|$loaded"
+	echo "ncurses|$(found ncursesw)|X11-distribute-modifications-variant|$loaded"
 	echo "libseccomp|$(found libseccomp)|LGPL-2.1-only|$link"
-	# It is loaded when it is needed, but linked with a static program, which loads none of the others.
-	echo "libpfm4|$(installed libpfm4-dev)|MIT|$([ $link = STATIC_LINK ] && echo $link || echo RUNTIME_DEPENDENCY_OF)"
+	echo "libpfm4|$(installed libpfm4-dev)|MIT|$loaded"
 	[ $link = STATIC_LINK ] || {
 		echo "libmicrohttpd|$(found libmicrohttpd)|LGPL-2.1-or-later|OPTIONAL_DEPENDENCY_OF"
 		echo "libcurl|$(found libcurl)|curl|OPTIONAL_DEPENDENCY_OF"

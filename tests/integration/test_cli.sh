@@ -50,12 +50,30 @@ expect "two outputs in one file" 2 "'x.json' is given twice" "$proftrace" -o x -
 expect "how often nothing is read" 2 'needs --system' "$proftrace" --system-interval 1s -p 1
 check "help" "$proftrace" record --help
 check "version" "$proftrace" --version
+# Libraries that few commands use are loaded by these alone, and named where they are missing.
+mkdir missing
+for library in libyajl.so.2 libdeflate.so.0 liblzma.so.5; do
+	: >missing/$library
+done
+equal "the program starts without them" "$(LD_LIBRARY_PATH=missing "$proftrace" --version | head -1)" "$("$proftrace" --version | head -1)"
+echo '[]' >empty.json
+expect "no library that reads JSON" 1 "cannot load 'libyajl.so.2': .*missing/libyajl.so.2: file too short" \
+	env LD_LIBRARY_PATH=missing "$proftrace" report empty.json
+expect "no library that compresses" 1 "cannot write 'out.json.gz': libdeflate.*cannot be loaded" \
+	env LD_LIBRARY_PATH=missing "$proftrace" merge -o out.json.gz "$root/tests/data"/*.json
+expect "no library that unpacks symbols" 1 "cannot load 'liblzma.so.5'" env LD_LIBRARY_PATH=missing "$proftrace" list -f "$proftrace"
 expect "report of a missing file" 1 "No such file" "$proftrace" report nothing.json
 printf 'hello, world\n' >text
 expect "report of a text file" 1 "not a trace|no trace" "$proftrace" report text
 expect "report of an ELF file" 1 "ELF" "$proftrace" report "$proftrace"
 expect "list of a text file" 1 "ELF" "$proftrace" list text
 need_tracing
+expect "the recorder has no library that reads JSON" 1 "cannot load 'libyajl.so.2'" \
+	env LD_LIBRARY_PATH=missing "$proftrace" -e none -o missing/trace -- true
+expect "nor one that unpacks symbols" 1 "cannot load 'liblzma.so.5'" \
+	env LD_LIBRARY_PATH=missing "$proftrace" -e none -f main -o missing/trace -- true
+expect "nor one that compresses" 1 "cannot load 'libdeflate.so.0'" \
+	sh -c 'rm missing/libyajl.so.2; LD_LIBRARY_PATH=missing "$1" -e none -o missing/trace.json.gz -- true' - "$proftrace"
 
 expect "no such process" 1 "no such process '999999999?'" "$proftrace" -p 99999999
 sleep 60 &

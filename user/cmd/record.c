@@ -373,7 +373,8 @@ static int record_start(struct recording *r, struct failure *f)
 	r->handed_over = job_join(&r->job, r->options, r->command.pid);
 	if (r->handed_over)
 		return 0;
-	if (r->options->metrics.is_set)
+	error = recording_load_libraries(r, f);
+	if (!error && r->options->metrics.is_set)
 		error = metrics_start(&r->options->metrics, &r->metrics, f);
 	error = error ?: collector_start(r, f);
 	if (error)

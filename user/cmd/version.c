@@ -36,23 +36,22 @@ int cmd_version(void)
 	print_visible(stdout,
 		      "compilers: " COMPILER __VERSION__ ", clang " BUILT_CLANG " for BPF\n");
 	print_visible(stdout, "kernel types: of Linux " BUILT_KERNEL "\n");
-	print_visible(stdout, "libraries (%s): libbpf %s, elfutils 0.%d, zlib %s, ",
+	print_visible(stdout, "libraries (%s): libbpf %s, elfutils 0.%d, zlib %s, protobuf-c %s, ",
 		      static_program ? "static" : "shared", libbpf_version_string() + 1,
-		      _ELFUTILS_VERSION, zlibVersion());
-	print_visible(stdout, "libdeflate %s, protobuf-c %s, ", LIBDEFLATE_VERSION_STRING,
-		      protobuf_c_version());
-	print_visible(stdout, "yajl %d.%d.%d, liblzma %s, ", YAJL_MAJOR, YAJL_MINOR, YAJL_MICRO,
-		      lzma_version_string());
-	print_visible(stdout, "libseccomp %d.%d.%d, ncurses %s", SCMP_VER_MAJOR, SCMP_VER_MINOR,
-		      SCMP_VER_MICRO, NCURSES_VERSION);
-	if (static_program) {
-		print_visible(stdout, ", libpfm %d\n", PFM_MAJ_VERSION(LIBPFM_VERSION));
-		return STATUS_DONE;
-	}
+		      _ELFUTILS_VERSION, zlibVersion(), protobuf_c_version());
+	print_visible(stdout, "libseccomp %d.%d.%d", SCMP_VER_MAJOR, SCMP_VER_MINOR,
+		      SCMP_VER_MICRO);
+	if (static_program)
+		fputs(", ", stdout);
+	else
+		fputs("\nloaded when needed: libdw, ", stdout);
+	print_visible(stdout, "libdeflate %s, yajl %d.%d.%d, liblzma %s, ncurses %s, libpfm %d",
+		      LIBDEFLATE_VERSION_STRING, YAJL_MAJOR, YAJL_MINOR, YAJL_MICRO,
+		      LZMA_VERSION_STRING, NCURSES_VERSION, PFM_MAJ_VERSION(LIBPFM_VERSION));
+	if (!static_program)
+		print_visible(stdout, ", libmicrohttpd %x.%x.%x, libcurl %s, libdebuginfod",
+			      MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff, MHD_VERSION >> 8 & 0xff,
+			      LIBCURL_VERSION);
 	puts("");
-	print_visible(stdout, "loaded when needed: libpfm %d, libmicrohttpd %x.%x.%x, ",
-		      PFM_MAJ_VERSION(LIBPFM_VERSION), MHD_VERSION >> 24, MHD_VERSION >> 16 & 0xff,
-		      MHD_VERSION >> 8 & 0xff);
-	print_visible(stdout, "libcurl %s, libdebuginfod\n", LIBCURL_VERSION);
 	return STATUS_DONE;
 }

@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
 #include "formats/perfetto/write_wire.h"
 #include "formats/target.h"
 
@@ -73,6 +74,10 @@ static size_t sink_buffered(const struct sink *sink)
 
 static int sink_open_packed(struct sink *sink)
 {
+	int error = library_load(&library_deflate, NULL);
+
+	if (error)
+		return error;
 	sink->compressor = libdeflate_alloc_compressor(LEVEL);
 	if (!sink->compressor)
 		return -ENOMEM;
@@ -84,6 +89,8 @@ static int sink_open_packed(struct sink *sink)
 
 const char *sink_refusal(int error)
 {
+	if (error == -ELIBACC)
+		return "libdeflate, which compresses, cannot be loaded";
 	return error == -EPERM ? "the existing file belongs to another user" : NULL;
 }
 
@@ -376,7 +383,8 @@ void sink_free(struct sink *sink)
 		return;
 	sink_settle(sink);
 	target_close(&sink->target);
-	libdeflate_free_compressor(sink->compressor);
+	if (sink->compressor)
+		libdeflate_free_compressor(sink->compressor);
 	free(sink->packed);
 	free(sink);
 }

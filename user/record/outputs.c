@@ -150,6 +150,18 @@ static int output_probe_file(const char *name, const struct form *form, struct f
 	return 0;
 }
 
+bool outputs_are_packed(const struct recording *r)
+{
+	struct form forms[2];
+	bool packed = r->options->compress;
+
+	for (unsigned i = 0; !packed && i < r->options->n_outputs; i++) {
+		output_forms(r, r->options->outputs[i], forms);
+		packed = forms[0].format != SINK_PLAIN;
+	}
+	return packed;
+}
+
 int outputs_prepare(struct recording *r, struct failure *f)
 {
 	struct form forms[2];

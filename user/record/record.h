@@ -284,6 +284,7 @@ void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
  * `f`. Later it is left out, and outputs_begin() prints a message; it returns an error only if no
  * file could be opened. `fields` may be NULL: the latest PROF_STEP.
  */
+bool outputs_are_packed(const struct recording *r); /* libdeflate is needed */
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
@@ -367,7 +368,9 @@ int outputs_write_event(struct recording *r, const struct event *event);
 int start_timer_open(uint64_t at_ns);
 void recording_start(struct recording *r);
 
-/* recording.c: drops privileges, opens the files, attaches, runs until the end, and stops. */
+/* recording.c: what the recorder may call; the filter of system calls lets nothing be loaded later. */
+int recording_load_libraries(const struct recording *recording, struct failure *f);
+/* Drops privileges, opens the files, attaches, runs until the end, and stops. */
 int recording_run(struct recording *r, struct failure *f);
 /* Waits for the command if the recording was ended before it. */
 void recording_wait_for_command(struct recording *r);

@@ -18,6 +18,7 @@
 #include "capture/clocks.h"
 #include "capture/tables/tables.h"
 #include "base/clock.h"
+#include "base/library/library.h"
 #include "record/control/control.h"
 #include "record/record.h"
 #include "record/top.h"
@@ -528,6 +529,21 @@ static void recording_note_children(struct recording *r, pid_t pid)
 		print_visible(stderr,
 			      "hint: -p %d%s%s records them, too; -n NAME selects by name\n", pid,
 			      list, n > CHILDREN_SHOWN ? ",..." : "");
+}
+
+/* Targets may name traces to include at any time. */
+int recording_load_libraries(const struct recording *r, struct failure *f)
+{
+	const struct record_options *o = r->options;
+	int error = 0;
+
+	if (r->callstacks)
+		error = library_load(&library_dw, f);
+	if (!error && o->n_functions)
+		error = library_load(&library_lzma, f);
+	if (!error && !o->stats_only)
+		error = library_load(&library_yajl, f);
+	return error || !outputs_are_packed(r) ? error : library_load(&library_deflate, f);
 }
 
 int recording_run(struct recording *r, struct failure *f)

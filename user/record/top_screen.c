@@ -9,19 +9,27 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
 #include "capture/capture.h"
 #include "record/top.h"
 
 #define MOST_COUNTERS 6 /* lines at the bottom */
 
+/* All of the terminal. The variables of curses, such as stdscr, are not known to a program that loads the library. */
+static WINDOW *window;
+
 int screen_open(struct failure *f)
 {
+	int error = library_load(&library_ncurses, f);
 	SCREEN *screen;
 
+	if (error)
+		return error;
 	/* Sets the character set only; the format of numbers does not change. */
 	setlocale(LC_CTYPE, "");
 	screen = newterm(NULL, stdout, stdin);
-	if (!screen) {
+	window = screen ? newwin(0, 0, 0, 0) : NULL;
+	if (!window) {
 		failure_set(f, -ENOTSUP, "cannot draw on terminal",
 			    getenv("TERM") ? getenv("TERM") : "", "its type is unknown (TERM)");
 		failure_hint(f, "`proftrace top ... | cat` prints lines instead");
@@ -29,8 +37,8 @@ int screen_open(struct failure *f)
 	}
 	cbreak();
 	noecho();
-	nodelay(stdscr, TRUE);
-	keypad(stdscr, TRUE);
+	nodelay(window, TRUE);
+	keypad(window, TRUE);
 	curs_set(0);
 	return 0;
 }
@@ -46,16 +54,16 @@ void screen_resize(void)
 
 	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col)
 		resizeterm(size.ws_row, size.ws_col);
-	clearok(curscr, TRUE);
+	clearok(window, TRUE);
 }
 
 int screen_key(void)
 {
-	int pressed = getch();
+	int pressed = wgetch(window);
 
 	/* Other keys, such as arrows, are ignored. */
 	while (pressed != ERR && pressed > 0xff)
-		pressed = getch();
+		pressed = wgetch(window);
 	return pressed == ERR ? -1 : pressed;
 }
 
@@ -78,18 +86,18 @@ static int draw_table(int y, int lines, struct table *table)
 		free(text);
 		return y;
 	}
-	attron(A_REVERSE);
-	mvhline(y, 0, ' ', COLS);
+	wattron(window, A_REVERSE);
+	mvwhline(window, y, 0, ' ', getmaxx(window));
 	for (at = text; (line = strsep(&at, "\n")) && *line && lines--;) {
-		mvaddstr(y++, 0, line);
-		attroff(A_REVERSE);
+		mvwaddstr(window, y++, 0, line);
+		wattroff(window, A_REVERSE);
 	}
-	attroff(A_REVERSE);
+	wattroff(window, A_REVERSE);
 	free(text);
 	return y;
 }
 
-static void draw_head(const struct top *top, uint64_t now)
+static void draw_head(const struct top *top, uint64_t now, int columns)
 {
 	static const char *const sorts[TOP_SORTS] = { "total",	  "self",  "average",
 						      "greatest", "count", "name" };
@@ -105,33 +113,34 @@ static void draw_head(const struct top *top, uint64_t now)
 		 account.marked == 1 ? "" : "s", account_lost(&account) - account.lost[LOST_CUT],
 		 sorts[top->sort], top->reverse ? " reversed" : "",
 		 top->since_refresh ? "last refresh" : "start");
-	mvaddnstr(0, 0, line, COLS);
+	mvwaddnstr(window, 0, 0, line, columns);
 	capture_print_places(top->recording->capture, line, sizeof(line));
-	mvaddnstr(1, 0, line, COLS);
+	mvwaddnstr(window, 1, 0, line, columns);
 }
 
 void screen_draw(const struct top *top, uint64_t now)
 {
+	const int columns = getmaxx(window), lines = getmaxy(window);
 	struct table table;
 	int y, below = 0;
 
-	erase();
-	draw_head(top, now);
+	werase(window);
+	draw_head(top, now, columns);
 	if (top->n_counters)
 		below = 2 +
 			(top->n_counters < MOST_COUNTERS ? (int)top->n_counters : MOST_COUNTERS);
-	if (LINES < 3 * below)
+	if (lines < 3 * below)
 		below = 0;
-	top_table(top, COLS, &table);
-	y = draw_table(2, LINES - 3 - below, &table);
+	top_table(top, columns, &table);
+	y = draw_table(2, lines - 3 - below, &table);
 	if (below) {
-		top_counters_table(top, COLS, &table);
+		top_counters_table(top, columns, &table);
 		draw_table(y + 1, below - 1, &table);
 	}
-	mvaddnstr(
-		LINES - 1, 0,
+	mvwaddnstr(
+		window, lines - 1, 0,
 		"t total  s self  a avg  m max  c count  n name  r reverse  d since  space pause  "
 		"z reset  q quit",
-		COLS);
-	refresh();
+		columns);
+	wrefresh(window);
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
 #include "base/packet.h"
 #include "privilege/bare.h"
 #include "symbols/debuginfod.h"
@@ -91,10 +92,16 @@ static int open_regular_file(void *context, const struct code_mapping *mapping, 
 int symbols_new(struct names *names, const struct symbols_options *o, struct symbols **ret)
 {
 	struct symbols *s = calloc(1, sizeof(*s));
-	int sockets[2];
+	int sockets[2], error;
 
 	if (!s)
 		return -ENOMEM;
+	/* The parsers, which are confined, have it from here. */
+	error = library_load(&library_dw, NULL);
+	if (error) {
+		free(s);
+		return error;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
 		free(s);
 		return -errno;
@@ -114,8 +121,7 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 	s->supervisor = bare_fork(sockets[1], symbols_supervisor, &sockets[1]);
 	close(sockets[1]);
 	if (s->supervisor < 0) {
-		int error = s->supervisor;
-
+		error = s->supervisor;
 		close(s->socket);
 		debuginfod_free(s->debuginfod);
 		free(s);

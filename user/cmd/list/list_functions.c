@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
 #include "symbols/symbols.h"
 #include "tracee/debug_symbols.h"
 #include "tracee/code/file_functions.h"
@@ -71,8 +72,11 @@ int list_functions(struct list *list, int fd, const char *path, struct failure *
 {
 	struct elf_file *elf = NULL;
 	struct failure why;
-	int error = elf_file_open(fd, &elf, &why);
+	int error = library_load(&library_lzma, f);
 
+	if (error)
+		return error;
+	error = elf_file_open(fd, &elf, &why);
 	if (!error) {
 		error = list_read_functions(list, elf, path);
 		if (error)

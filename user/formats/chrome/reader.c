@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library/library.h"
 #include "formats/chrome/read_parser.h"
 #include "formats/input.h"
 
@@ -549,9 +550,15 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 {
 	struct parser *p = calloc(1, sizeof(*p));
 	int error = -ENOMEM, finish_error;
+	struct failure f = { 0 };
 
 	if (!p)
 		return -ENOMEM;
+	if (library_load(&library_yajl, &f)) {
+		free(p);
+		return reader_fail(ret_error, -ELIBACC, 0, "%s '%s': %s", f.what, f.object,
+				   f.reason);
+	}
 	p->error = ret_error;
 	p->c.sink = p->draft.sink = sink;
 	p->c.draft = &p->draft;

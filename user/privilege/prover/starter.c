@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "base/library/library.h"
 #include "base/packet.h"
 #include "privilege/bare.h"
 #include "privilege/confine.h"
@@ -150,6 +151,8 @@ static void become_starter(void *context)
 
 	prctl(PR_SET_NAME, "proftrace-start");
 	error = descriptors_keep(&socket, STARTER_SOCKET);
+	/* For symbols of functions, which provers unpack. They are confined. */
+	error = error ?: library_load(&library_lzma, NULL);
 	if (packet_send(socket, &error, sizeof(error), -1) || error)
 		_exit(1);
 	confine_prefer_oom_kill();

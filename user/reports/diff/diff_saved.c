@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <yajl/yajl_tree.h>
 
+#include "base/library/library.h"
 #include "reports/diff/diff_internal.h"
 
 enum {
@@ -219,11 +220,14 @@ static int saved_add_rows(struct diff *d, yajl_val root, double units)
 int diff_add_saved(struct diff *d, int fd, const char *path, struct failure *f)
 {
 	struct diff_run *run = &d->runs[d->n_runs];
-	char *text = saved_read(fd), reason[200] = "it is nested too deeply";
+	char *text, reason[200] = "it is nested too deeply";
 	yajl_val root = NULL;
 	double units = 0;
-	int error = 0;
+	int error = library_load(&library_yajl, f);
 
+	if (error)
+		return error;
+	text = saved_read(fd);
 	if (!text)
 		return failure_set(f, -errno, "cannot read", path, NULL);
 	if (!saved_is_too_nested(text))

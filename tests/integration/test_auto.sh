@@ -50,6 +50,10 @@ whole() { # NAME
 	equal "$1: each slice has its own end" "$(wrong_ends "$tmp/$1.canon")" 0
 	equal "$1: the trace shows each change" "$(grep -c 'INSTANT .* domain in [a-z]* mode - domain=s:"swing"' "$tmp/$1.canon")" \
 		"$(changes "$tmp/$1")"
+	for file in pftrace json; do
+		equal "$1: a change of mode is no mark in tables ($file)" "$("$proftrace" report -q --format csv "$tmp/$1.$file" |
+			grep -c 'domain in [a-z]* mode')$("$proftrace" report -q --format csv "$tmp/$1.$file" | grep -c '^instant.*,inside,')" 01
+	done
 }
 
 "$proftrace" -q --mode auto --strict -o "$tmp/command" --summary-json "$tmp/command.s" -- \

@@ -18,6 +18,7 @@
 #include "capture/guard.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
+#include "timeline/fact.h"
 
 #define DEFAULT_LIMIT 2.0 /* percent */
 #define QUIET_NS      500000000ull
@@ -80,8 +81,7 @@ static void emit_mode_instant(struct recording *r, const struct domain_mode *m, 
 		  .d = modes_limit(r) },
 	};
 
-	recording_emit_instant(r, 0,
-			       m->buffered ? "domain in buffered mode" : "domain in exact mode",
+	recording_emit_instant(r, 0, m->buffered ? INSTANT_DOMAIN_BUFFERED : INSTANT_DOMAIN_EXACT,
 			       args, sizeof(args) / sizeof(args[0]));
 }
 

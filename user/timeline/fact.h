@@ -177,6 +177,13 @@ struct sample {
 };
 
 /*
+ * Instants of the recorder about a domain that changes its mode (--mode auto): of the whole machine, and without a category, which
+ * every mark has. They are no marks, so statistics leave them out.
+ */
+#define INSTANT_DOMAIN_BUFFERED "domain in buffered mode"
+#define INSTANT_DOMAIN_EXACT	"domain in exact mode"
+
+/*
  * A fact is made anew for each mark. So it is small, and members that only few kinds use share
  * their place.
  */

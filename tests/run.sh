@@ -9,7 +9,7 @@
 # failure. The programs before "--" only compute; they run at low priority beside the others.
 #
 # A NAME without a slash, such as test_names or test_attach, is looked up among the unit, integration and
-# attack tests. What it needs is built first.
+# attack tests, and style.sh or rooms.sh here. What it needs is built first.
 #
 # The tests that record compete with the target on a machine that may be busy. A test that fails gets one
 # second try, which counts; the first failure is shown, and the test is named before the last line, because it
@@ -28,6 +28,8 @@ find_program() { # NAME
 	fi
 	if [ -f "tests/unit/$1.c" ]; then
 		make -s "build/tests/unit/$1" >&2 && echo "build/tests/unit/$1"
+	elif [ -x "tests/$1" ]; then
+		echo "tests/$1"
 	else
 		echo "$1"
 	fi

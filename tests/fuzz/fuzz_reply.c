@@ -75,7 +75,7 @@ static int ask_for(struct broker *b, unsigned what, struct failure *f)
 		return broker_attach(b, BROKER_MARKS, 0, b->socket, &site, 1, &link, f);
 	case 4:
 		memset(f, 0, sizeof(*f));
-		return broker_detach(b, &one, 1);
+		return broker_detach(b, &one, 1, false);
 	}
 	return start(b, f);
 }

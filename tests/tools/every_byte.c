@@ -171,7 +171,7 @@ static void attach_each_byte(unsigned most, unsigned skipped)
 
 		if (!error) {
 			printf("granted %" PRIx64 "\n", vaddr);
-			broker_detach(broker, &link, 1);
+			broker_detach(broker, &link, 1, false);
 		} else if (error == -EBADMSG || error == -EINVAL) {
 			refused++;
 		} else {
@@ -180,7 +180,7 @@ static void attach_each_byte(unsigned most, unsigned skipped)
 		/* Few bytes may have one: those of functions, and some others. */
 		if ((!error || vaddr % 8 == 0) && !attach_at(BROKER_RETURNS, vaddr, &link)) {
 			printf("returns %" PRIx64 "\n", vaddr);
-			broker_detach(broker, &link, 1);
+			broker_detach(broker, &link, 1, false);
 		}
 	}
 	printf("refused %u\n", refused);

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "privilege/broker/broker.h"
 #include "elf_image.h"
 #include "tracee/code/prove.h"
@@ -326,7 +327,7 @@ static void not_without_end(void **state)
 		assert_int_equal(hold_linker(b, recorded, fd, 1, n - 1, &same), 0);
 		assert_int_equal(same, last);
 		assert_int_equal(hold_linker(b, recorded, other, 1, 0, &link), 0);
-		assert_int_equal(broker_detach(b, &last, 1), 0);
+		assert_int_equal(broker_detach(b, &last, 1, false), 0);
 		assert_int_equal(hold_linker(b, recorded, fd, 1, n, &link), 0);
 		/* Nobody asked for this one, nor for children. */
 		assert_int_equal(hold_linker(b, getppid(), other, 1, 0, &link), -EPERM);
@@ -335,6 +336,72 @@ static void not_without_end(void **state)
 	broker_stop(b, true);
 	close(fd);
 	close(other);
+	if (!b)
+		skip();
+}
+
+/* The keeper of the broker, and the processes that it has forked and that still detach. */
+static unsigned count_closers(pid_t broker)
+{
+	char path[64], state;
+	unsigned n = 0;
+	int child, keeper = 0, parent;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)broker, (int)broker);
+	file = fopen(path, "re");
+	/* It was forked first. */
+	if (!file || fscanf(file, "%d", &keeper) != 1)
+		keeper = 0;
+	if (file)
+		fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", keeper, keeper);
+	file = fopen(path, "re");
+	while (file && fscanf(file, "%d", &child) == 1) {
+		FILE *stat;
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", child);
+		stat = fopen(path, "re");
+		n += stat && fscanf(stat, "%*d (%*[^)]) %c %d", &state, &parent) == 2 &&
+		     state != 'Z';
+		if (stat)
+			fclose(stat);
+	}
+	if (file)
+		fclose(file);
+	return n;
+}
+
+/* How often, of ten times, the kernel is still detaching when the broker has replied. */
+static unsigned count_unfinished(struct broker *b, int fd, bool later)
+{
+	unsigned n = 0, link;
+
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(hold_linker(b, recorded, fd, 1, 0, &link), 0);
+		assert_int_equal(broker_detach(b, &link, 1, later), 0);
+		n += count_closers(broker_pid(b)) > 0;
+	}
+	return n;
+}
+
+static void detached_later(void **state)
+{
+	struct broker *b = start(false);
+	int fd = image_with_nop();
+	uint64_t began_ns, took_ns;
+
+	(void)state;
+	if (b) {
+		began_ns = clock_ns(CLOCK_MONOTONIC);
+		assert_int_equal(count_unfinished(b, fd, false), 0);
+		took_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
+		/* Before Linux 6.12 the kernel waits for nothing. */
+		if (took_ns > 10 * 10000000ull)
+			assert_in_range(count_unfinished(b, fd, true), 1, 10);
+	}
+	broker_stop(b, true);
+	close(fd);
 	if (!b)
 		skip();
 }
@@ -417,6 +484,7 @@ int main(void)
 		cmocka_unit_test(granted_with_functions),
 		cmocka_unit_test(given_up),
 		cmocka_unit_test(not_without_end),
+		cmocka_unit_test(detached_later),
 		cmocka_unit_test(numbers_used_again),
 		cmocka_unit_test(paused),
 		cmocka_unit_test(not_the_broker),

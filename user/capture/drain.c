@@ -32,6 +32,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 		stacks_receive_tables(c->stacks, monotonic_now() + TABLES_WITHIN_NS);
 	*ret_more = n == -EAGAIN || held == -EAGAIN;
 	*ret_more |= siblings_look(c);
+	*ret_more |= !c->stopping && files_turn_some(c);
 	if (c->batches) {
 		c->batches->drained_ns = rings_known_ns(c->rings);
 		batches_merge(c, false);

@@ -12,6 +12,9 @@
 
 #include "proftrace.skel.h"
 
+/* for going over to another mode, before something else that may wait */
+#define TURN_WITHIN_NS 20000000ull
+
 /* The broker gives the same number to several processes. */
 static bool link_is_known(struct links links, unsigned link)
 {
@@ -41,7 +44,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		return error;
 	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
 	if (!all) {
-		broker_detach(c->broker, &link, 1);
+		broker_detach(c->broker, &link, 1, false);
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
 	*to.list = all;
@@ -57,6 +60,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
  */
 struct leaving {
 	struct capture *c;
+	bool later; /* without waiting for the kernel */
 	unsigned n;
 	unsigned links[BROKER_MAX_SITES];
 };
@@ -65,7 +69,7 @@ static void leaving_detach(struct leaving *l)
 {
 	if (!l->n)
 		return;
-	broker_detach(l->c->broker, l->links, l->n);
+	broker_detach(l->c->broker, l->links, l->n, l->later);
 	l->c->counts.detaches++;
 	l->c->n_links -= l->n;
 	l->n = 0;
@@ -475,35 +479,78 @@ static int turn_all_on(struct capture *c, struct file *file, struct failure *f)
 	return error;
 }
 
-/* Links by which the domains are turned on as they are now take the place of the old ones. */
+/* Links by which the domains are turned on as they are now take the place of the old ones, which leave. */
 static void turn_anew(struct leaving *leaving, struct file *file)
 {
-	unsigned i, kept = 0, before = file->n_links;
+	unsigned i, before = file->n_links;
 	struct failure f;
 
+	file->turns = false;
 	for (i = 0; i < before; i++)
 		file->links[i].leaves = file->links[i].turns_on;
-	/* If that fails, the file stays as it is. */
-	if (turn_all_on(leaving->c, file, &f)) {
-		capture_log(leaving->c, 0, "%s: %s", f.what, f.reason);
-		leaving_add_all(leaving, file->links, &file->n_links, before);
+	if (!turn_all_on(leaving->c, file, &f))
 		return;
-	}
-	for (i = 0; i < file->n_links; i++) {
-		if (file->links[i].leaves)
-			leaving_add(leaving, file->links[i]);
-		else
-			file->links[kept++] = file->links[i];
-	}
-	file->n_links = kept;
+	/* It stays as it is. */
+	capture_log(leaving->c, 0, "%s: %s", f.what, f.reason);
+	leaving_add_all(leaving, file->links, &file->n_links, before);
+	for (i = 0; i < before; i++)
+		file->links[i].leaves = false;
 }
 
+static void leaving_add_old(struct leaving *l)
+{
+	hash_each (l->c->files, file) {
+		unsigned i, kept = 0;
+
+		for (i = 0; i < file->n_links; i++) {
+			if (file->links[i].leaves)
+				leaving_add(l, file->links[i]);
+			else
+				file->links[kept++] = file->links[i];
+		}
+		file->n_links = kept;
+	}
+}
+
+static void files_choose_turning(struct capture *c, const bool *domains)
+{
+	hash_each (c->files, file)
+		file->turns |= !file->refused && file->changes && file_has_domain(c, file, domains);
+}
+
+bool files_turn_some(struct capture *c)
+{
+	const uint64_t until_ns = monotonic_now() + TURN_WITHIN_NS;
+	struct leaving leaving = { .c = c, .later = true };
+
+	if (!c->files_turn)
+		return false;
+	hash_each (c->files, file) {
+		if (!file->turns)
+			continue;
+		if (monotonic_now() >= until_ns) {
+			leaving_detach(&leaving);
+			return true;
+		}
+		turn_anew(&leaving, file);
+	}
+	/* All together, since the broker waits for the old ones of the request before. */
+	leaving_add_old(&leaving);
+	leaving_detach(&leaving);
+	c->files_turn = false;
+	return false;
+}
+
+/* At once, and with those that have been waiting. */
 static void turn_files_anew(struct leaving *leaving, const bool *domains)
 {
+	files_choose_turning(leaving->c, domains);
 	hash_each (leaving->c->files, file) {
-		if (!file->refused && file->changes && file_has_domain(leaving->c, file, domains))
+		if (file->turns)
 			turn_anew(leaving, file);
 	}
+	leaving_add_old(leaving);
+	leaving->c->files_turn = false;
 }
 
 void files_detach_domain(struct capture *c, unsigned guard)
@@ -522,10 +569,9 @@ void files_detach_domain(struct capture *c, unsigned guard)
 
 void files_change_modes(struct capture *c, const bool *domains)
 {
-	struct leaving leaving = { .c = c };
-
-	turn_files_anew(&leaving, domains);
-	leaving_detach(&leaving);
+	files_choose_turning(c, domains);
+	c->files_turn = true;
+	files_turn_some(c);
 }
 
 void files_leave_buffers(struct capture *c, const bool *domains)

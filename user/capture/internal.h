@@ -80,6 +80,7 @@ struct file {
 		executes[4]; /* the functions of a C library that execute programs, and prctl() */
 	unsigned n_executes;
 	bool hold_sites_pending; /* the hold points above are not attached yet */
+	bool turns;		 /* is to be attached to for domains that go over to another mode */
 	struct file_link *links;
 	unsigned n_links;
 	struct file_link *data_links; /* under a schedule: those of the domains' sites */
@@ -323,6 +324,7 @@ struct capture {
 	uint64_t named_files;	/* files that a message named as not completely recorded */
 	unsigned
 		n_exact_files; /* under --mode auto: those that cannot be recorded in buffered mode */
+	bool files_turn;       /* some files may have domains that go over to another mode */
 	uint64_t late;	       /* files attached while their program was already running */
 	struct places places;
 };
@@ -530,8 +532,13 @@ const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode
 void files_detach(struct capture *c);
 /* Detaches a domain that is switched off, by its number in guard.c. */
 void files_detach_domain(struct capture *c, unsigned guard);
-/* Turns these domains on in the mode that guard.c has for them, then off in the other one. */
+/*
+ * Turns these domains on in the mode that guard.c has for them, then off in the other one. Where there are many files, some
+ * are left to files_turn_some(), so that nobody waits long for something else meanwhile.
+ */
 void files_change_modes(struct capture *c, const bool *domains);
+/* Returns whether some are left. */
+bool files_turn_some(struct capture *c);
 /* The same, while a thread is held for it. */
 void files_leave_buffers(struct capture *c, const bool *domains);
 void files_detach_data(struct capture *c);

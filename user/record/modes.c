@@ -22,7 +22,8 @@
 
 #define DEFAULT_LIMIT 2.0 /* percent */
 #define QUIET_NS      500000000ull
-#define IDLE_SHARE    10 /* less of one CPU counts as this part of it */
+#define SETTLES_NS    300000000ull /* after a change, marks in the mode before may be counted */
+#define IDLE_SHARE    10	   /* less of one CPU counts as this part of it */
 
 struct domain_mode {
 	const struct name *domain; /* NULL: it has never changed */
@@ -40,6 +41,7 @@ struct modes {
 	uint64_t held_ns;	    /* when the last of them was */
 	bool begin_buffered;
 	bool forbidden; /* capture_counter_forbidden() has been seen */
+	uint64_t changed_ns;
 };
 
 int modes_new(struct recording *r)
@@ -109,6 +111,7 @@ static void change_modes(struct recording *r, const struct costs *costs, bool bu
 	struct modes *modes = r->modes;
 
 	capture_change_modes(r->capture, modes->moving);
+	modes->changed_ns = clock_ns(CLOCK_MONOTONIC);
 	for (unsigned i = 1; i < costs->n; i++) {
 		if (modes->moving[i])
 			note_change(r, i, costs, buffered);
@@ -216,6 +219,11 @@ bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_n
 	if (changed)
 		change_modes(r, costs, false);
 	return changed;
+}
+
+bool modes_settle(const struct recording *r)
+{
+	return clock_ns(CLOCK_MONOTONIC) - r->modes->changed_ns < SETTLES_NS;
 }
 
 /* --- reports ------------------------------------------------------------------------------ */

@@ -176,7 +176,7 @@ void overhead_poll(struct recording *r, uint64_t now_ns)
 	if (r->modes && modes_balance(r, &o->costs, since_ns))
 		/* Marks that were made in the mode before must not count in the next interval. */
 		capture_costs(r->capture, 0, &o->costs);
-	else if (r->options->max_overhead > 0)
+	else if (r->options->max_overhead > 0 && !(r->modes && modes_settle(r)))
 		overhead_enforce_limit(r);
 	o->checked_ns = clock_ns(CLOCK_MONOTONIC);
 }

@@ -438,6 +438,8 @@ void modes_free(struct modes *modes);
 double modes_limit(const struct recording *r);
 /* Changes modes after an interval with these costs, of which it removes what will not come again. */
 bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_ns);
+/* Whether marks of a domain that has just gone over may still be counted in the mode before. */
+bool modes_settle(const struct recording *r);
 void modes_print(const struct recording *r, FILE *out);
 /* A field of --summary-json, followed by a comma. */
 void modes_json(const struct recording *r, FILE *out);

@@ -173,7 +173,7 @@ static void be_honest(void)
 
 	if (!broker_trace(h.broker, &target, TRACED_MARKS, &f) &&
 	    !broker_attach(h.broker, BROKER_MARKS, h.target, h.elf_fd, h.sites, 1, &link, &f) &&
-	    !broker_detach(h.broker, &link, 1))
+	    !broker_detach(h.broker, &link, 1, false))
 		printf("alive\n");
 	else
 		printf("%s: %s\n", f.what, f.reason);

@@ -247,8 +247,11 @@ int broker_attach(struct broker *broker, enum broker_program program, pid_t pid,
 		  struct failure *f);
 /* The time that the kernel has spent on all attachments. */
 uint64_t broker_attach_ns(const struct broker *broker);
-/* Detaches up to BROKER_MAX_SITES links in parallel, which takes hardly longer than one. */
-int broker_detach(struct broker *broker, const unsigned *links, unsigned n);
+/*
+ * Detaches up to BROKER_MAX_SITES links in parallel, which takes hardly longer than one: some grace periods of RCU. `later`: it
+ * does not wait for that; their semaphores count until then.
+ */
+int broker_detach(struct broker *broker, const unsigned *links, unsigned n, bool later);
 
 /*
  * Whether a process serves the file's file system (FUSE, 9p). It can show each reader other bytes, and those that run

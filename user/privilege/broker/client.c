@@ -459,9 +459,9 @@ void broker_container(struct broker *b, pid_t pid, char *name, size_t size)
 	free(data);
 }
 
-int broker_detach(struct broker *b, const unsigned *links, unsigned n)
+int broker_detach(struct broker *b, const unsigned *links, unsigned n, bool later)
 {
-	struct request request = { .kind = REQUEST_DETACH, .n_sites = n };
+	struct request request = { .kind = REQUEST_DETACH, .what = later, .n_sites = n };
 	struct reply reply;
 	unsigned n_fds = 0;
 

@@ -65,6 +65,7 @@ struct closers {
 	pthread_mutex_t lock;
 	int socket; /* to the keeper and to the process that it has forked last */
 	int keeper; /* pidfd */
+	int later;  /* pidfd of the last process of members_close_later(); -1: none */
 	bool lost;  /* nothing is closed any more */
 };
 
@@ -184,6 +185,7 @@ struct closers *closers_new(void)
 	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];
+	c->later = -1;
 	/* Nobody waits for it, so its number stays its own. */
 	c->keeper = error ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (!error && c->keeper < 0)
@@ -313,6 +315,15 @@ struct closing {
 	int processes[CLOSING_PROCESSES];
 };
 
+static void process_wait(int process)
+{
+	struct pollfd p = { process, POLLIN, 0 };
+
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
+		;
+	close(process);
+}
+
 /* Begins to close as many as fit, which are taken from the list. */
 static void closing_begin(struct closers *c, struct member **list, struct closing *ret)
 {
@@ -332,13 +343,8 @@ static void closing_begin(struct closers *c, struct member **list, struct closin
 
 static void closing_wait(struct closing *closing)
 {
-	while (closing->n) {
-		struct pollfd p = { closing->processes[--closing->n], POLLIN, 0 };
-
-		while (poll(&p, 1, -1) < 0 && errno == EINTR)
-			;
-		close(p.fd);
-	}
+	while (closing->n)
+		process_wait(closing->processes[--closing->n]);
 }
 
 void members_close(struct closers *c, struct member *list)
@@ -348,6 +354,19 @@ void members_close(struct closers *c, struct member *list)
 	while (list) {
 		closing_begin(c, &list, &closing);
 		closing_wait(&closing);
+	}
+}
+
+void members_close_later(struct closers *c, struct member *list)
+{
+	struct closing closing;
+
+	while (list) {
+		if (c->later >= 0)
+			process_wait(c->later);
+		closing_begin(c, &list, &closing);
+		c->later = closing.n ? closing.processes[--closing.n] : -1;
+		descriptors_close(closing.processes, closing.n);
 	}
 }
 

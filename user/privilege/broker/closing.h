@@ -19,6 +19,12 @@ void closers_end(struct closers *closers);
 
 /* Closes all, at the same time, and frees them. When it returns, none of their programs runs any more, if there is a keeper. */
 void members_close(struct closers *closers, struct member *list);
+/*
+ * The same, but returns before: they are closed by processes that have them. For what runs no program, or where it does not
+ * matter when that ends. Waits for those of the call before, so that a recorder that has been taken over has no more than these.
+ * Not called by two threads.
+ */
+void members_close_later(struct closers *closers, struct member *list);
 /* Closes descriptors that are in no list yet. */
 void links_drop(struct closers *closers, const int *fds, unsigned n);
 

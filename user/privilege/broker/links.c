@@ -563,7 +563,7 @@ static struct member *links_unlink_closing(struct links *links)
 	return list;
 }
 
-int links_close(struct links *links, const uint32_t *numbers, unsigned n)
+int links_close(struct links *links, const uint32_t *numbers, unsigned n, bool later)
 {
 	struct member *list;
 	int error = 0;
@@ -586,13 +586,16 @@ int links_close(struct links *links, const uint32_t *numbers, unsigned n)
 		links->list[i] = (struct link){ .of = { .elf_fd = -1 } };
 	}
 	pthread_mutex_unlock(&links->lock);
-	members_close(links->closers, list);
+	if (later)
+		members_close_later(links->closers, list);
+	else
+		members_close(links->closers, list);
 	return error;
 }
 
 void links_close_all(struct links *links)
 {
-	links_close(links, NULL, links->n);
+	links_close(links, NULL, links->n, false);
 }
 
 void links_forget(struct links *links, pid_t pid)

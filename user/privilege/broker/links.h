@@ -102,8 +102,8 @@ void links_give_back(struct links *links, const struct link_sites *of);
  */
 int links_add(struct links *links, const struct loaded_programs *programs, struct link_sites *of,
 	      pid_t pid, const int *fds, unsigned n, uint32_t *ret_link);
-/* Locks. When it returns, none of their programs runs any more. Returns 0 or negative errno. */
-int links_close(struct links *links, const uint32_t *numbers, unsigned n);
+/* Locks. Unless `later`, none of their programs runs any more when it returns. Returns 0 or negative errno. */
+int links_close(struct links *links, const uint32_t *numbers, unsigned n, bool later);
 void links_close_all(struct links *links);
 /* Locks. Closes what the process has, if there is such a process. */
 void links_forget(struct links *links, pid_t pid);

@@ -25,7 +25,8 @@ enum request_kind {
 
 struct request {
 	uint32_t kind;
-	uint32_t what; /* enum broker_file, enum broker_program, or the flags of TRACE and PAUSE */
+	/* enum broker_file, enum broker_program, the flags of TRACE and PAUSE; 1: DETACH later */
+	uint32_t what;
 	int32_t pid;
 	uint32_t n_sites; /* or links */
 	uint64_t birth;

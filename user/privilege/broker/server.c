@@ -306,9 +306,10 @@ static int detach(struct server *s, size_t size, struct failure *f)
 	unsigned n = p->request.n_sites;
 	int error;
 
-	if (!n || n > BROKER_MAX_SITES || size != sizeof(p->request) + n * sizeof(p->links[0]))
+	if (!n || n > BROKER_MAX_SITES || p->request.what > 1 ||
+	    size != sizeof(p->request) + n * sizeof(p->links[0]))
 		return failure_set(f, -EINVAL, "refused request", "detach", NULL);
-	error = links_close(s->links, p->links, n);
+	error = links_close(s->links, p->links, n, p->request.what);
 	return error ? failure_set(f, error, "cannot detach", "", NULL) : 0;
 }
 

@@ -43,6 +43,12 @@ hinted=$(sed -n 's/.*ulimit -n \([0-9]*\).*/\1/p' err)
 succeeded=0
 try "$hinted" record -q -f main --sample 99 --sched --no-children -o r -- "$programs/every_kind" 1 5
 check "with as many as the hint says, a recording succeeds ($hinted)" test $succeeded -eq 1
+# Buffered mode has more programs, but a caller who changes the mode need not raise the limit.
+for mode in exact batch auto; do
+	succeeded=0
+	try 72 record -q --mode $mode -o r -- "$programs/every_kind" 1 5
+	check "the least number suffices for --mode $mode" test $succeeded -eq 1
+done
 
 mkfifo in
 "$programs/storm" 1 1000 <in >ready &

@@ -77,6 +77,31 @@ static void configure_sched(struct proftrace_bpf *skel, const struct broker_conf
 		bpf_map__set_max_entries(skel->maps.sent_comms, 1);
 }
 
+/*
+ * Each map takes a descriptor, of which a caller may leave only few, and buffered mode has more programs. What refers to these
+ * maps is dead code in this recording; if the verifier does not see that, `all` are made (load.c).
+ */
+static void configure_unneeded_maps(struct proftrace_bpf *skel, const struct broker_config *config,
+				    bool has_unwind, bool all)
+{
+	struct bpf_map *const tables[] = { skel->maps.table_rows, skel->maps.table_pages,
+					   skel->maps.table_asyncs };
+	struct bpf_map *const unwind[] = { skel->maps.unwind_rows,	skel->maps.unwind_rules,
+					   skel->maps.unwind_pages,	skel->maps.unwind_ranges,
+					   skel->maps.unwind_processes, skel->maps.python_setups };
+
+	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		bpf_map__set_autocreate(tables[i], all || config->table_rows);
+	for (unsigned i = 0; i < sizeof(unwind) / sizeof(unwind[0]); i++)
+		bpf_map__set_autocreate(unwind[i], all || has_unwind);
+	bpf_map__set_autocreate(skel->maps.usdt_specs, all || config->usdt || config->functions);
+	bpf_map__set_autocreate(skel->maps.steps, all || config->schedule.active);
+	bpf_map__set_autocreate(skel->maps.sent_comms, all || config->sched);
+	bpf_map__set_autocreate(skel->maps.syscall_slots, all || config->syscalls);
+	bpf_map__set_autocreate(skel->maps.counter_events,
+				all || counters_have(&config->counters, COUNTER_PERF));
+}
+
 /* Marks are either recorded or aggregated. Only one of the two programs is loaded. */
 static void configure_tables(struct proftrace_bpf *skel, uint32_t rows)
 {
@@ -293,6 +318,8 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	configure_samples(skel, config);
 	configure_unwind(skel, config, loaded);
 	configure_tables(skel, config->table_rows);
+	configure_unneeded_maps(skel, config, loaded->has_unwind,
+				programs->all_maps || !config->batching);
 	configure_batching(skel, config, types);
 	configure_allocations(skel, types);
 	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi,

@@ -210,7 +210,9 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	programs->traced_fd = copy_fd(bpf_map__fd(skel->maps.traced), &error);
 	programs->traced_removals_fd = copy_fd(bpf_map__fd(skel->maps.traced_removals), &error);
 	programs->containers_fd = copy_fd(bpf_map__fd(skel->maps.target_containers), &error);
-	programs->events_fd = copy_fd(bpf_map__fd(skel->maps.counter_events), &error);
+	programs->events_fd = bpf_map__autocreate(skel->maps.counter_events)
+				      ? copy_fd(bpf_map__fd(skel->maps.counter_events), &error)
+				      : -1;
 	programs->turns_fd = copy_fd(bpf_map__fd(skel->maps.hold_turns), &error);
 	programs->program_fds[BROKER_MARKS] = copy_fd(bpf_program__fd(marks), &error);
 	programs->program_fds[BROKER_LIBRARIES] =
@@ -460,6 +462,12 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	background.sequential = background.refused;
 	if (background.refused)
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	/* Or the verifier follows code that another one knows to be dead. */
+	if (!programs->loaded && (error == -EINVAL || error == -EACCES) && !programs->all_maps) {
+		programs->all_maps = true;
+		*n_fds = 0;
+		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	}
 	/* The kernel does not promise that this function stays as it is. Then the verifier refuses the programs. */
 	if (!programs->loaded && (error == -EINVAL || error == -EACCES) &&
 	    programs->turn_function > 0) {

@@ -40,6 +40,7 @@ struct loaded_programs {
 	int containers_fd;	/* target_containers of bpf/target_match.h */
 	int events_fd;		/* the map of counters: its events go when this is closed */
 	int turn_function;	/* kernel_turn_function() */
+	bool all_maps;		/* also those that nothing needs */
 	struct bpf_program *libraries, *executes; /* of the skeleton: those that hold threads */
 	int turns_fd; /* threads wait in turns as long as it is open (bpf/processes/hold_turns.h) */
 	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */

@@ -9,6 +9,7 @@ kernel_has_turns() {
 	awk '$3 ~ /^bpf_task_work_schedule_resume(_impl)?$/ { found = 1 } END { exit !found }' /proc/kallsyms
 }
 kernel_has_turns || { skip "a held thread" "before Linux 6.18 threads are not held in turns: proftrace(7), LIMITS"; finish; }
+check "check says that threads are held in turns" kernel_can "holding in turns"
 
 mkdir "$tmp/fs"
 cp "$programs/library.so" "$tmp/library.so"

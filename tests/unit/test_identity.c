@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,6 +104,56 @@ static void nothing_is_known_without_descriptors(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Has so many generations after it. Each writes its number into the pipe, and ends with the pipe of orders. */
+_Noreturn static void have_descendants(unsigned n, int numbers, int orders)
+{
+	pid_t self;
+	char byte;
+
+	for (; n && fork() == 0; n--)
+		prctl(PR_SET_NAME, "descendant");
+	self = getpid();
+	if (write(numbers, &self, sizeof(self)) == sizeof(self))
+		(void)!read(orders, &byte, 1);
+	_exit(0);
+}
+
+/* A broker forks the starter, which forks the provers: they have the broker's memory from before. */
+static void what_a_broker_forks_is_protected(void **state)
+{
+	int numbers[2], orders[2];
+	unsigned n_protected = 0;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(numbers), 0);
+	assert_int_equal(pipe(orders), 0);
+	if (fork() == 0) {
+		close(orders[1]);
+		prctl(PR_SET_NAME, BROKER_NAME);
+		have_descendants(3, numbers[1], orders[0]);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		char path[32];
+		int directory;
+
+		assert_int_equal(read(numbers[0], &pid, sizeof(pid)), sizeof(pid));
+		snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+		directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(directory >= 0);
+		n_protected += process_protected(directory);
+		close(directory);
+	}
+	/* The last one is nobody's that a broker knows. */
+	assert_int_equal(n_protected, 3);
+	close(orders[1]);
+	close(orders[0]);
+	close(numbers[0]);
+	close(numbers[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +161,7 @@ int main(void)
 		cmocka_unit_test(the_dead_are_not_processes),
 		cmocka_unit_test(a_directory_stays_its_own),
 		cmocka_unit_test(nothing_is_known_without_descriptors),
+		cmocka_unit_test(what_a_broker_forks_is_protected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

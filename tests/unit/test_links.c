@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <string.h>
 #include <sys/mman.h>
 
 #include "privilege/broker/links.c"
@@ -24,6 +25,8 @@ static struct {
 } made[64];
 static unsigned n_made, closed;
 static int refusal; /* what the kernel answers; 0: it attaches */
+static pid_t refused_pid;
+static int refusal_of_pid; /* what it answers for this process */
 
 int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid,
 		 bool must_be_traced, int elf_fd, const struct broker_site *sites, unsigned n,
@@ -35,6 +38,8 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	*n_links = 0;
 	if (refusal)
 		return refusal;
+	if (pid == refused_pid)
+		return refusal_of_pid;
 	made[n_made].program = program_fd;
 	made[n_made].pid = pid;
 	links[0] = (int)n_made++;
@@ -63,6 +68,7 @@ void links_drop(struct closers *closers, const int *fds, unsigned n)
 /* --- the requests of a recorder ------------------------------------------------------------------------ */
 
 static struct loaded_programs programs = { .uprobe_multi = true, .empty_fd = EMPTY };
+static struct proftrace_bpf__bss account;
 static struct links *links;
 static int elf_fd = -1;
 
@@ -73,8 +79,11 @@ static int start(void **state)
 	(void)state;
 	for (i = 0; i < BROKER_PROGRAMS; i++)
 		programs.program_fds[i] = PROGRAMS + (int)i;
+	memset(&account, 0, sizeof(account));
+	programs.shared = &account;
 	n_made = closed = 0;
 	refusal = 0;
+	refused_pid = 0;
 	elf_fd = memfd_create("program", MFD_CLOEXEC);
 	links = links_new(NULL);
 	return !links || elf_fd < 0;
@@ -280,6 +289,24 @@ static void children_get_it_later(void **state)
 	assert_int_equal(count_made(13, PROGRAMS + BROKER_MARKS), 0);
 }
 
+/* Who did not get it is counted: once, and not if it has ended. */
+static void children_that_lack_it_are_counted(void **state)
+{
+	(void)state;
+	attach(PARENT, BROKER_LIBRARIES, 1);
+	fork_process(PARENT, CHILD);
+	fork_process(PARENT, GRANDCHILD);
+	refused_pid = CHILD;
+	refusal_of_pid = -ESRCH;
+	attach(PARENT, BROKER_MARKS, 1);
+	assert_int_equal(account.account[0][ACCOUNT_PROCESSES], 0);
+	refusal_of_pid = -EMFILE;
+	attach(PARENT, BROKER_MARKS, 2);
+	attach(PARENT, BROKER_MARKS, 3);
+	assert_int_equal(account.account[0][ACCOUNT_PROCESSES], 1);
+	assert_int_equal(count_made(GRANDCHILD, PROGRAMS + BROKER_MARKS), 3);
+}
+
 /* No program of marks runs twice, whoever executes how often. */
 static void an_execution_installs(void **state)
 {
@@ -402,6 +429,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(not_too_many_sites_of_others, start, end),
 		cmocka_unit_test_setup_teardown(nothing_after_the_end, start, end),
 		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),
+		cmocka_unit_test_setup_teardown(children_that_lack_it_are_counted, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_installs, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),
 		cmocka_unit_test_setup_teardown(refused_by_the_kernel, start, end),

@@ -303,6 +303,21 @@ static void check_counter_limits(void)
 			      : "it uses no counter");
 }
 
+/* proftrace(7) says what a held thread can do to others where it is not held in turns. */
+static void check_holds(const struct broker_loaded *loaded)
+{
+	check_print("holding new libraries", loaded->can_hold,
+		    loaded->can_hold ? "no marks of libraries opened later are missed"
+				     : "kernel before 6.0: the first marks of libraries opened "
+				       "later may be missed");
+	if (loaded->can_hold)
+		check_print("holding in turns", loaded->holds_in_turns,
+			    loaded->holds_in_turns
+				    ? "a held thread keeps nobody from detaching uprobes"
+				    : "kernel before 6.18, or net.core.bpf_jit_enable=0: a program "
+				      "that is recorded can keep others from detaching uprobes");
+}
+
 static void check_buffered_mode(void)
 {
 	const char *why_not = capture_no_batches();
@@ -390,10 +405,7 @@ int cmd_check(int argc, char **argv)
 	if (loaded.uprobe_multi)
 		check_pid_filter();
 	check_deleted_files();
-	check_print("holding new libraries", loaded.can_hold,
-		    loaded.can_hold ? "no marks of libraries opened later are missed"
-				    : "kernel before 6.0: the first marks of libraries opened "
-				      "later may be missed");
+	check_holds(&loaded);
 	check_buffered_mode();
 	check_optional_programs();
 	check_kernel_stacks();

@@ -114,6 +114,7 @@ struct broker_loaded {
 	bool return_sessions; /* return probes are sessions: one for entry and return */
 	bool can_loop;	      /* the kernel has bpf_loop(), so BPF loops need no small bound */
 	bool can_hold;	      /* threads can be held until libraries are attached */
+	bool holds_in_turns;  /* by many short programs (bpf/processes/hold_turns.h), else by one */
 	bool confined;	      /* the broker has a filter of system calls */
 	bool sample_cycles;   /* cycles trigger the samples, else the clock of each CPU */
 	bool optimised_nop;   /* the trial found the optimised nop correct on this kernel */

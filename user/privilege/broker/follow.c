@@ -159,6 +159,7 @@ static void follow_fork(struct follow *w, const struct follow_record *r)
 	p->parent = (pid_t)r->parent;
 	error = links_inherit(w->links, w->programs, p, parent);
 	p->linked_ns = count_late(w, error, r);
+	p->lacks = error != 0;
 }
 
 static void follow_exec(struct follow *w, const struct follow_record *r)

@@ -14,6 +14,7 @@
 
 #include "privilege/broker/closing.h"
 #include "privilege/broker/server.h"
+#include "proftrace.skel.h"
 
 /* Twice what an honest recorder asks for: see capture/file_limits.c and capture/probes/probes.c. */
 #define LINKS_MOST     4096
@@ -417,6 +418,22 @@ static bool process_wants(const struct links *links, const struct process *p, ui
 	return parent && process_has(parent, number) && !process_has(p, number);
 }
 
+/* A process that has ended lacks nothing. The others are counted once, however many files they are not recorded in. */
+static bool process_gets(struct links *links, const struct loaded_programs *programs,
+			 struct process *p, uint32_t number)
+{
+	int error = process_attach(links, programs, p, number, false);
+
+	if (!error)
+		return true;
+	if (!p->lacks && error != -ESRCH && error != -ECANCELED) {
+		p->lacks = true;
+		__atomic_fetch_add(&programs->shared->account[0][ACCOUNT_PROCESSES], 1,
+				   __ATOMIC_RELAXED);
+	}
+	return false;
+}
+
 /* Until no child is left whose parent has it: a process that cannot get it is left out. */
 static void links_spread(struct links *links, const struct loaded_programs *programs,
 			 uint32_t number)
@@ -427,7 +444,7 @@ static void links_spread(struct links *links, const struct loaded_programs *prog
 		more = false;
 		hash_each (links->processes, p)
 			more |= process_wants(links, p, number) &&
-				!process_attach(links, programs, p, number, false);
+				process_gets(links, programs, p, number);
 	}
 }
 

@@ -27,6 +27,9 @@
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
+/* A broker forks the starter, which forks the provers. */
+#define FORKED_BY_BROKERS 2
+
 #ifndef V9FS_MAGIC
 #define V9FS_MAGIC 0x01021997
 #endif
@@ -194,6 +197,30 @@ static bool has_protected_name(int directory)
 	       !strcmp(name, CLOSING_NAME "\n");
 }
 
+/* Itself, or one of this many processes above it. */
+static bool is_protected_within(int directory, unsigned generations)
+{
+	long parent;
+	char path[32];
+	bool found;
+	int of_parent;
+
+	if (has_protected_name(directory))
+		return true;
+	if (!generations)
+		return false;
+	parent = status_number(directory, "\nPPid:\t");
+	if (parent <= 0)
+		return error_protects(parent);
+	snprintf(path, sizeof(path), "/proc/%ld", parent);
+	of_parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (of_parent < 0)
+		return error_protects(-errno);
+	found = is_protected_within(of_parent, generations - 1);
+	close(of_parent);
+	return found;
+}
+
 /*
  * Root's broker may look into all processes, also into itself and into brokers of others. These know where the kernel is, and
  * whoever took over a recorder would learn it. They have their names from their first instruction on (protected_fork()), and
@@ -201,22 +228,7 @@ static bool has_protected_name(int directory)
  */
 bool process_protected(int directory)
 {
-	long parent = status_number(directory, "\nPPid:\t");
-	char path[32];
-	bool found;
-	int of_parent;
-
-	if (has_protected_name(directory))
-		return true;
-	if (parent <= 0)
-		return error_protects(parent);
-	snprintf(path, sizeof(path), "/proc/%ld", parent);
-	of_parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (of_parent < 0)
-		return error_protects(-errno);
-	found = has_protected_name(of_parent);
-	close(of_parent);
-	return found;
+	return is_protected_within(directory, FORKED_BY_BROKERS);
 }
 
 int process_directory(const struct broker_target *target, struct failure *f)

@@ -257,6 +257,7 @@ static void configure_holds(struct proftrace_bpf *skel, struct loaded_programs *
 	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
 	skel->rodata->can_hold = loaded->can_hold;
 	in_turns = loaded->can_hold && programs->turn_function;
+	loaded->holds_in_turns = in_turns;
 	programs->libraries =
 		in_turns ? skel->progs.libraries_turns : skel->progs.libraries_changed;
 	programs->executes = in_turns ? skel->progs.executes_turns : skel->progs.executes;

@@ -44,7 +44,7 @@ foreign="$(said "$tmp/other.out" ready) $(said "$tmp/root.out" ready) $(said "$t
 # calls. None of these is requested here.
 for file in "$library" "$(ldd "$attacks/bystander" | sed -n 's/^[[:space:]]*\(\/[^ ]*ld-[^ ]*\).*/\1/p')"; do
 	inode=$(stat -L -c %i "$file")
-	readelf -W --dyn-syms "$file" | awk '$8 ~ /^(_dl_debug_state|execve|execveat|fexecve|longjmp|__longjmp_chk)(@|$)/ { print $2 }' |
+	readelf -W --dyn-syms "$file" | awk '$8 ~ /^(_dl_debug_state|execve|execveat|fexecve|prctl|longjmp|__longjmp_chk)(@|$)/ { print $2 }' |
 		while read -r address; do echo "at $inode $((0x$address))"; done
 done >"$tmp/holds"
 changed() { # PID...

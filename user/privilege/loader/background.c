@@ -104,11 +104,11 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 
 	if (error)
 		return error;
+	loads_without_lines(opts);
 	if (b->sequential || b->n_loads == BACKGROUND_LOADS)
 		return 0;
 	l = &b->loads[b->n_loads];
 	*l = (struct background_load){ .program = program, .opts = *opts };
-	loads_without_lines(&l->opts);
 	/* A later libbpf has more fields than the one this was compiled for, and would write those behind the copy. */
 	if (l->opts.sz > sizeof(l->opts))
 		l->opts.sz = sizeof(l->opts);
@@ -126,7 +126,7 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 	}
 	b->n_loads++;
 	/* These describe the instructions. */
-	opts->func_info_cnt = opts->line_info_cnt = 0;
+	opts->func_info_cnt = 0;
 	return bpf_program__set_insns(program, empty, sizeof(empty) / sizeof(empty[0]));
 }
 

@@ -18,7 +18,7 @@
 
 #include "bpf/event.h"
 
-#define BACKGROUND_LOADS 4
+#define BACKGROUND_LOADS 8
 
 struct background_load {
 	struct bpf_program *program;
@@ -34,6 +34,7 @@ struct background {
 	unsigned n_loads;
 	bool refused;	 /* one of the programs */
 	bool sequential; /* libbpf loads all programs itself */
+	int turn_function; /* what load.c puts into the programs that hold threads, before they are loaded */
 
 	pthread_t buffers_thread;
 	bool makes_buffers;

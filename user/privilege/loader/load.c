@@ -332,21 +332,13 @@ static int name_watchers(const struct kernel_types *types)
 					    BPF_TRACE_RAW_TP, &opts);
 }
 
-/*
- * Puts a call of the kernel's function where TURN_FUNCTION is called. libbpf's own handler would make the programs
- * sleepable, which Linux before 6.0 refuses: configure.c decides.
- */
-static int prepare_hold(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
+/* Puts a call of the kernel's function where TURN_FUNCTION is called. */
+static int put_turn_function(struct bpf_program *program, int turn_function)
 {
-	const struct loaded_programs *programs = (const struct loaded_programs *)cookie;
 	const size_t n = bpf_program__insn_cnt(program);
-	struct bpf_insn *code;
+	struct bpf_insn *code = malloc(n * sizeof(*code));
 	int error;
 
-	loads_without_lines(opts);
-	if (!programs->turn_function)
-		return 0;
-	code = malloc(n * sizeof(*code));
 	if (!code)
 		return -ENOMEM;
 	memcpy(code, bpf_program__insns(program), n * sizeof(*code));
@@ -354,7 +346,7 @@ static int prepare_hold(struct bpf_program *program, struct bpf_prog_load_opts *
 		if (code[i].code == (BPF_JMP | BPF_CALL) && !code[i].src_reg &&
 		    code[i].imm == TURN_FUNCTION) {
 			code[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
-			code[i].imm = programs->turn_function;
+			code[i].imm = turn_function;
 		}
 	}
 	error = bpf_program__set_insns(program, code, n);
@@ -362,9 +354,20 @@ static int prepare_hold(struct bpf_program *program, struct bpf_prog_load_opts *
 	return error;
 }
 
-static int name_holds(const struct loaded_programs *programs)
+/* libbpf's own handler would make the programs sleepable, which Linux before 6.0 refuses: configure.c decides. */
+static int prepare_hold(struct bpf_program *program, struct bpf_prog_load_opts *opts, long cookie)
 {
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)programs,
+	struct background *background = (struct background *)cookie;
+	int error = 0;
+
+	if (background->turn_function)
+		error = put_turn_function(program, background->turn_function);
+	return error ? error : background_load(program, opts, cookie);
+}
+
+static int name_holds(struct background *background)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)background,
 		    .prog_prepare_load_fn = prepare_hold);
 
 	return libbpf_register_prog_handler("uprobe.s", BPF_PROG_TYPE_KPROBE, 0, &opts);
@@ -451,9 +454,10 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	if (kernel_types_open(&types))
 		types = NULL;
 	programs->turn_function = kernel_turn_function(types);
+	background.turn_function = programs->turn_function;
 	watchers = name_watchers(types);
 	marks = load_in_background(&background);
-	holds = name_holds(programs);
+	holds = name_holds(&background);
 	error = watchers < 0 ? watchers : marks < 0 ? marks : holds < 0 ? holds : 0;
 	if (!error && programs->turn_function < 0)
 		error = programs->turn_function;
@@ -471,7 +475,7 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	/* The kernel does not promise that this function stays as it is. Then the verifier refuses the programs. */
 	if (!programs->loaded && (error == -EINVAL || error == -EACCES) &&
 	    programs->turn_function > 0) {
-		programs->turn_function = 0;
+		programs->turn_function = background.turn_function = 0;
 		*n_fds = 0;
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	}

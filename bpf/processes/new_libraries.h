@@ -85,9 +85,10 @@ static long pass_link_map(__u32 i, struct link_maps *l)
  */
 static __noinline int has_new_libraries(__u64 debug, __u32 *seen)
 {
-	/* Else the verifier would remove the question whether it still is 0: unknown_zero(). */
-	struct link_maps l = { .seen = *seen, .is_new = unknown_zero() };
+	struct link_maps l = { .seen = *seen };
 
+	/* As unknown_zero(), which would take more stack: else the verifier would remove the question whether it still is 0. */
+	bpf_probe_read_kernel(&l.is_new, sizeof(l.is_new), (const void *)&target_zero);
 	*seen = 0;
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma) ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) ||

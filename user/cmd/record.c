@@ -128,10 +128,8 @@ static void record_set_limits(const struct command_limits *old)
 	setrlimit(RLIMIT_CPU, &cpu);
 }
 
-static int record_prepare(struct recording *r, struct utsname *u, struct failure *f)
+static void record_set_process(struct recording *r)
 {
-	uint64_t base = 0;
-
 	/*
 	 * A target that keeps all CPUs busy with marks would otherwise starve the recorder, which drains
 	 * the buffers. The recorder sleeps when there is nothing to do.
@@ -145,6 +143,12 @@ static int record_prepare(struct recording *r, struct utsname *u, struct failure
 	signal(SIGCHLD, SIG_DFL);
 
 	record_set_limits(&r->limits);
+}
+
+static int record_prepare(struct recording *r, struct utsname *u, struct failure *f)
+{
+	uint64_t base = 0;
+
 	uname(u);
 	clocks_snapshot(&r->info.clock);
 	r->info.start_ns = r->info.clock.monotonic;
@@ -357,10 +361,11 @@ static void record_open_control(struct recording *r)
 }
 
 /*
- * Does everything that needs privileges or system calls that the recorder gives up before it reads untrusted data.
- * After the fork of the command, the recorder becomes undumpable, so that other processes of the user cannot trace it.
+ * Starts the command, and hands it over if another recorder takes it: a rank of a job has nothing of its own to prepare then,
+ * and its processes are small. After the fork, the recorder becomes undumpable, so that other processes of the user cannot
+ * trace it.
  */
-static int record_start(struct recording *r, struct failure *f)
+static int record_fork_command(struct recording *r, struct failure *f)
 {
 	struct annotations annotations = { .itt = r->options->itt, .nvtx = r->options->nvtx };
 	int error = annotations_find(&annotations, f);
@@ -371,9 +376,14 @@ static int record_start(struct recording *r, struct failure *f)
 		return error;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	r->handed_over = job_join(&r->job, r->options, r->command.pid);
-	if (r->handed_over)
-		return 0;
-	error = recording_load_libraries(r, f);
+	return 0;
+}
+
+/* Does everything that needs privileges or system calls that the recorder gives up before it reads untrusted data. */
+static int record_start(struct recording *r, struct failure *f)
+{
+	int error = recording_load_libraries(r, f);
+
 	if (!error && r->options->metrics.is_set)
 		error = metrics_start(&r->options->metrics, &r->metrics, f);
 	error = error ?: collector_start(r, f);
@@ -478,10 +488,14 @@ int record(const struct record_options *options, struct top *top)
 	r->signals_fd = -1;
 	r->show_status = options->verbosity >= 0 && !options->service && isatty(STDERR_FILENO);
 	error = check_limits(&f);
-	error = error ?: record_prepare(r, &u, &f);
-	error = error ?: record_start(r, &f);
+	if (!error) {
+		record_set_process(r);
+		error = record_fork_command(r, &f);
+	}
 	if (!error && r->handed_over)
 		return record_leave_to_other(r);
+	error = error ?: record_prepare(r, &u, &f);
+	error = error ?: record_start(r, &f);
 	error = error ?: recording_run(r, &f);
 	if (top)
 		top_end(top);

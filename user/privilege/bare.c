@@ -83,15 +83,12 @@ static void *bare_run(void *context)
 	return NULL;
 }
 
-pid_t bare_fork(int keep, void (*run)(void *context), void *context)
+static pid_t bare_start(struct bare b)
 {
-	struct bare b = { .keep = keep, .run = run, .context = context };
 	pthread_attr_t attr;
 	pthread_t thread;
-	int error = maps_stay_here();
+	int error;
 
-	if (error)
-		return error;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	error = -pthread_create(&thread, &attr, bare_run, &b);
@@ -100,4 +97,16 @@ pid_t bare_fork(int keep, void (*run)(void *context), void *context)
 		return error;
 	pthread_join(thread, NULL);
 	return b.pid;
+}
+
+pid_t bare_fork(int keep, void (*run)(void *context), void *context)
+{
+	int error = maps_stay_here();
+
+	return error ? error : bare_start((struct bare){ keep, run, context, 0 });
+}
+
+pid_t bare_fork_first(void (*run)(void *context), void *context)
+{
+	return bare_start((struct bare){ -1, run, context, 0 });
 }

@@ -430,11 +430,12 @@ $(foreach c,gcc clang,$(foreach o,O0 O2 O3,$(eval $(call UNWOUND,$c,$o,,-fomit-f
 	$(eval $(call UNWOUND,$c,$o,-fp,-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer)))\
 	$(eval $(call UNWOUND,$c,O2,,-flto,lto)))
 
-# What attacks, in tests/attacks.
+# What attacks, in tests/attacks. One has a directory of libraries that its test overwrites with another.
+$B/tests/attacks/names_files: ATTACK_LIBS := -Wl,-rpath,/placeholder/$(subst 0,xxxxxxxxxx,0000000000)
 $B/tests/attacks/%: tests/attacks/programs/%.c include/proftrace.h $(wildcard tests/attacks/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -Iinclude -O2 -g $< -o $@ -lpthread -lz
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -Iinclude -O2 -g $< -o $@ $(ATTACK_LIBS) -lpthread -lz
 
 $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@mkdir -p $(@D)

@@ -19,10 +19,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,10 +53,11 @@ struct linked_file {
 struct linked_search {
 	struct capture *c;
 	pid_t pid;
-	const char *directory;	   /* where relative paths begin; "": the present one */
-	struct linked_file *files; /* the first is the program */
-	unsigned n, at;		   /* whose libraries are searched for */
-	const char *name;	   /* of a library */
+	struct requester requester; /* of the process; `pid` 0: the owner of the program */
+	const char *directory;	    /* where relative paths begin; "": the present one */
+	struct linked_file *files;  /* the first is the program */
+	unsigned n, at;		    /* whose libraries are searched for */
+	const char *name;	    /* of a library */
 	bool found;
 	unsigned tries;
 	uint64_t until_ns;
@@ -113,11 +116,31 @@ static void expect_library(struct linked_search *l, int fd, const char *path)
 	close(fd);
 }
 
+/*
+ * A program may be linked with any path, also one that its user may not open. The path is our own, so it is the same for the process
+ * only if that has our root.
+ */
+static int open_library(const struct linked_search *l, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	const struct requester *r = &l->requester;
+	int place = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct stat st;
+
+	if (place < 0)
+		return -1;
+	if (r->uid == geteuid() || (!fstat(place, &st) && requester_may(r, place, &st, S_IROTH) &&
+				    !requester_may_open(r, -1, place)))
+		return open_stored_file(place);
+	close(place);
+	return -1;
+}
+
 /* Tries a directory and the name, or a path and "". $ORIGIN is where the file is that names it. */
 static void try_library(struct linked_search *l, const char *text, int length, const char *name)
 {
 	const char *before = *text == '/' ? "" : l->directory, *own = l->files[l->at].path;
-	int origin = 0, n = (int)strlen(before), place, fd;
+	int origin = 0, n = (int)strlen(before), fd;
 	char path[PATH_MAX];
 
 	if (!strncmp(text, "$ORIGIN", 7))
@@ -133,8 +156,7 @@ static void try_library(struct linked_search *l, const char *text, int length, c
 	    snprintf(path, sizeof(path), "%.*s%.*s%s%s", n, before, length - origin, text + origin,
 		     *name ? "/" : "", name) >= (int)sizeof(path))
 		return;
-	place = open(path, O_PATH | O_CLOEXEC);
-	fd = place < 0 ? -1 : open_regular_file(place);
+	fd = open_library(l, path);
 	if (fd >= 0)
 		expect_library(l, fd, path);
 }
@@ -174,6 +196,26 @@ static void find_library(void *context, const char *name)
 		try_directories(l, SYSTEM_DIRECTORIES);
 }
 
+/* Whose permissions count. Returns false if there are none, or the process has another root: its paths lead elsewhere. */
+static bool find_requester(struct requester *r, pid_t pid, const struct stat *program)
+{
+	char path[32];
+	int directory;
+	bool found;
+
+	if (!pid) {
+		requester_by_owner(r, program);
+		return true;
+	}
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return false;
+	found = !requester_of_process(r, directory) && process_has_our_root(directory);
+	close(directory);
+	return found;
+}
+
 void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 		      const char *directory)
 {
@@ -187,7 +229,7 @@ void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 	path[n < 0 ? 0 : n] = '\0';
 	/* In a container the path leads elsewhere. */
 	if (!program->elf || stat(path, &st) || st.st_dev != program->st_dev ||
-	    st.st_ino != program->st_ino)
+	    st.st_ino != program->st_ino || !find_requester(&l.requester, pid, &st))
 		return;
 	l.files = calloc(LINKED_AT_MOST, sizeof(*l.files));
 	if (!l.files)
@@ -284,7 +326,7 @@ static void siblings_begin(struct capture *c, int folder)
 	c->siblings.list = list;
 }
 
-static void siblings_note_folder(struct capture *c, int folder)
+static void siblings_note_folder(struct capture *c, int folder, const struct requester *requester)
 {
 	struct siblings *s = &c->siblings;
 	struct sibling_folder *known = s->folders, *end = known + s->n;
@@ -299,14 +341,16 @@ static void siblings_note_folder(struct capture *c, int folder)
 		s->n++;
 	} else if (known < end && known->scan && known->scan != c->scans.n && !s->list) {
 		known->scan = 0;
+		s->requester = *requester;
 		siblings_begin(c, folder);
 	}
 }
 
-void siblings_note(struct capture *c, const char *path, const struct file *file)
+void siblings_note(struct capture *c, const char *path, pid_t pid, const struct file *file)
 {
 	const struct capture_options *o = &c->options;
 	const char *base = strrchr(path, '/');
+	struct requester requester;
 	char folder[PATH_MAX];
 	struct stat st;
 	int fd;
@@ -316,13 +360,14 @@ void siblings_note(struct capture *c, const char *path, const struct file *file)
 	    base - path >= PATH_MAX || file_is_served(file->fd))
 		return;
 	/* In a container the path leads elsewhere. */
-	if (stat(path, &st) || st.st_dev != file->st_dev || st.st_ino != file->st_ino)
+	if (stat(path, &st) || st.st_dev != file->st_dev || st.st_ino != file->st_ino ||
+	    !find_requester(&requester, pid, &st))
 		return;
 	snprintf(folder, sizeof(folder), "%.*s", (int)(base - path), path);
 	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	siblings_note_folder(c, fd);
+	siblings_note_folder(c, fd, &requester);
 	close(fd);
 }
 
@@ -335,12 +380,12 @@ static void sibling_add(struct capture *c, const char *name)
 	if (place < 0)
 		return;
 	if (fstat(place, &st) || time(NULL) - st.st_ctime < SIBLING_LEAST_AGE ||
-	    file_is_served(place)) {
+	    file_is_served(place) || !requester_may(&c->siblings.requester, place, &st, S_IROTH)) {
 		close(place);
 		return;
 	}
 	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-	fd = open_regular_file(place);
+	fd = open_stored_file(place);
 	if (fd >= 0 && (files_full(c, NULL) || files_find(c, device, st.st_ino)))
 		close(fd);
 	else if (fd >= 0)

@@ -15,6 +15,7 @@
 #include "bpf/event.h"
 #include "bpf/sched/wait_reasons.h"
 #include "tracee/elf_file.h"
+#include "tracee/file_access.h"
 #include "tracee/maps.h"
 #include "tracee/markers.h"
 #include "base/hash_key.h"
@@ -187,7 +188,8 @@ struct siblings {
 		unsigned scan; /* found the first one; 0: the others have been looked at */
 	} folders[SIBLING_FOLDERS];
 	unsigned n;
-	DIR *list; /* the one that is being looked at; NULL: none */
+	DIR *list;		    /* the one that is being looked at; NULL: none */
+	struct requester requester; /* whose process has mapped the second one of this folder */
 };
 
 #define SCAN_PACES    1024
@@ -497,11 +499,6 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
  */
 int file_check_semaphores(struct capture *c, const struct file *file, const char *path, pid_t pid,
 			  bool runs, struct failure *f);
-/*
- * processes.c. Opens a regular file that is open with O_PATH, which is closed. Opening anything else, such as a device,
- * may have side effects. -1: it is none.
- */
-int open_regular_file(int place);
 /* semaphores.c. Whether a page of the file may be in two writable mappings. */
 bool elf_shares_writable_page(const struct elf_file *elf);
 /*
@@ -517,7 +514,7 @@ void libc_expect(struct capture *c);
 void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 		      const char *directory);
 /* A process has mapped a new library. When it is the second one of a folder, the others there are looked at. */
-void siblings_note(struct capture *c, const char *path, const struct file *file);
+void siblings_note(struct capture *c, const char *path, pid_t pid, const struct file *file);
 /* Looks at some of them. Returns whether there are more. */
 bool siblings_look(struct capture *c);
 /* files.c. Adds a file that no process has mapped yet, if it has no markers, and may have no other sites. Closes it if not. */

@@ -84,7 +84,7 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 	error = files_add(s->c, fd, device, m->inode, m->path, s->target->pid, m, ret_news,
 			  &s->failure);
 	if (!error)
-		siblings_note(s->c, m->path, files_find(s->c, device, m->inode));
+		siblings_note(s->c, m->path, s->target->pid, files_find(s->c, device, m->inode));
 	return error;
 }
 
@@ -366,57 +366,71 @@ void capture_check_alive(struct capture *c)
 	}
 }
 
-/* `at`: the directory of a relative path, as path_within_directory() has it. */
-static int open_in_process(unsigned pid, const char *at, const char *path)
+/*
+ * The kernel has checked nothing yet: a program may execute any path, also one that its user may not. `by_fd`: the process
+ * has it open, wherever it is.
+ */
+static bool process_may_execute(int directory, const char *at, bool by_fd, int place)
 {
-	char process[32];
-	int directory, place;
+	struct requester r;
+	struct stat st;
+	bool may;
+	int base;
 
-	snprintf(process, sizeof(process), "/proc/%u", pid);
-	directory = open(process, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return -1;
-	place = path[0] == '/' ? path_within_root(directory, path)
-			       : path_within_directory(directory, at, path);
-	close(directory);
-	return place;
+	if (requester_of_process(&r, directory) || fstat(place, &st))
+		return false;
+	/* What the kernel lets us open, it lets this user open. */
+	if (r.uid == geteuid())
+		return true;
+	if (!requester_may(&r, place, &st, S_IXOTH))
+		return false;
+	base = by_fd ? -1 : openat(directory, at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	may = by_fd || !requester_may_open(&r, base, place);
+	if (base >= 0)
+		close(base);
+	return may;
 }
 
-int open_regular_file(int place)
+/* `at`: the directory of a relative path, as path_within_directory() has it. */
+static int open_in_process(int directory, const char *at, const char *path, bool by_fd)
 {
-	char path[32];
-	struct stat st;
-	int fd = -1;
+	int place;
 
-	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-		/* Whoever has a lease of the file must not make the recorder wait. */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
+	if (by_fd)
+		place = openat(directory, at, O_PATH | O_CLOEXEC);
+	else if (path[0] == '/')
+		place = path_within_root(directory, path);
+	else
+		place = path_within_directory(directory, at, path);
+	if (place < 0 || process_may_execute(directory, path[0] == '/' ? "root" : at, by_fd, place))
+		return place;
 	close(place);
-	return fd;
+	return -1;
 }
 
 /* Opens the program that the held thread is going to execute, as its own process sees it. */
 static int open_held_program(const struct record_hold *r)
 {
-	char path[64], at[16] = "cwd";
-	unsigned pid = r->head.tgid;
+	char path[32], at[16] = "cwd";
 	bool by_fd = r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]);
-	int place;
+	int directory, place;
 
 	/* A path without a NUL was cut. */
 	if (memchr(r->path, '\0', MAX_STRING - 1) == NULL)
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%u/fd/%d", pid, r->fd);
-	if (r->ops.b == HOLD_EXECVEAT && r->fd >= 0)
+	snprintf(path, sizeof(path), "/proc/%u", r->head.tgid);
+	if (by_fd || (r->ops.b == HOLD_EXECVEAT && r->fd >= 0))
 		snprintf(at, sizeof(at), "fd/%d", r->fd);
 	/*
 	 * The program may name any path, and opening a device may have side effects, so it is only
 	 * opened with O_PATH first.
 	 */
-	place = by_fd ? open(path, O_PATH | O_CLOEXEC) : open_in_process(pid, at, r->path);
-	return place < 0 ? -1 : open_regular_file(place);
+	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return -1;
+	place = open_in_process(directory, at, r->path, by_fd);
+	close(directory);
+	return place < 0 ? -1 : open_stored_file(place);
 }
 
 static void prepare_program(struct capture *c, const struct record_hold *r)

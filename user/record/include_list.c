@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "record/include.h"
+#include "tracee/file_access.h"
 
 struct includes *includes_get(struct recording *r)
 {
@@ -151,21 +152,19 @@ void include_add_named(struct recording *r, const struct event *event)
 	include_find_base(include);
 }
 
-/*
- * Accepts regular files with contents. Files of /proc and /sys report a size of 0: a program must not make the
- * recorder drain a kernel log that others read.
- */
+/* Accepts files with contents: a program must not make the recorder drain a kernel log that others read. */
 static int include_check_file(const struct include *in, int fd)
 {
+	const struct requester requester = { .uid = in->requester, .n_groups = -1 };
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -EIO;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (in->from_program && !requester_may_read(in->requester, fd, &st))
+	if (in->from_program && !requester_may(&requester, fd, &st, S_IROTH))
 		return -EACCES;
-	return in->from_program && !st.st_size ? -ENODATA : 0;
+	return in->from_program && !file_is_stored(fd) ? -ENODATA : 0;
 }
 
 /*
@@ -190,8 +189,9 @@ int include_open(struct include *in)
 		return -errno;
 	error = include_check_file(in, place);
 	if (!error && in->from_program) {
-		error = requester_may_open(in->requester, in->base_is_theirs ? in->base : -1,
-					   place);
+		const struct requester requester = { .uid = in->requester, .n_groups = -1 };
+
+		error = requester_may_open(&requester, in->base_is_theirs ? in->base : -1, place);
 		in->unreachable = error != 0;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);

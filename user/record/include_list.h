@@ -3,7 +3,6 @@
 #ifndef PROFTRACE_RECORD_INCLUDE_LIST_H
 #define PROFTRACE_RECORD_INCLUDE_LIST_H
 
-#include "record/include_access.h"
 #include "record/record.h"
 
 enum {

@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include "privilege/bare.h"
 #include "symbols/debuginfod.h"
 #include "symbols/wire.h"
+#include "tracee/file_access.h"
 #include "base/hash_key.h"
 
 enum {
@@ -66,27 +69,29 @@ struct lookup {
 	unsigned max;
 };
 
-static int open_regular_file(void *context, const struct code_mapping *mapping, const char *path)
+/*
+ * The path may be a pipe, or a device that reacts to being opened, so it is examined first. A program says where its debug
+ * file is, beside itself for example: its owner has to be able to open it.
+ */
+static int open_debug_file(void *context, const struct code_mapping *mapping, const char *path)
 {
-	/*
-	 * The path may be a pipe, or a device that reacts to being opened. O_PATH opens neither;
-	 * the type is checked before the real open.
-	 */
-	int place = open(path, O_PATH | O_CLOEXEC), fd = -EINVAL;
-	char link[32];
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	int place = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)), fd;
+	struct requester owner;
 	struct stat st;
 
-	(void)context, (void)mapping;
+	(void)context;
 	if (place < 0)
 		return -errno;
-	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-		/* Whoever has a lease of it must not make the recorder wait. */
-		fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		fd = fd < 0 ? -errno : fd;
+	requester_by_owner(&owner, stat(mapping->path->text, &st) ? NULL : &st);
+	if (owner.uid != geteuid() &&
+	    (fstat(place, &st) || !requester_may(&owner, place, &st, S_IROTH) ||
+	     requester_may_open(&owner, -1, place))) {
+		close(place);
+		return -EACCES;
 	}
-	close(place);
-	return fd;
+	fd = open_stored_file(place);
+	return fd < 0 ? -EINVAL : fd;
 }
 
 int symbols_new(struct names *names, const struct symbols_options *o, struct symbols **ret)
@@ -110,7 +115,7 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 	if (o)
 		s->options = *o;
 	if (!s->options.open_debug)
-		s->options.open_debug = open_regular_file;
+		s->options.open_debug = open_debug_file;
 	s->left_ns = (s->options.limit_ms ? s->options.limit_ms : LIMIT_MS) * 1000000ull;
 	s->socket = sockets[0];
 	if (s->options.debuginfod && debuginfod_new(&s->debuginfod))

@@ -15,6 +15,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracee/file_access.h"
+
 #define MAX_HEAD  256 /* the fields before a path have at most about 100 bytes */
 #define LINE_SIZE (MAX_HEAD + MAPS_MAX_PATH)
 #define MAX_BYTES (1ull << 30)
@@ -197,30 +199,23 @@ void maps_unescape(char *path)
 
 /* --- mapped files -------------------------------------------------------------------------------- */
 
-/* Device numbers are not compared, because those of maps and stat() differ on some file systems. */
-static bool fd_is_mapped_file(int place, uint64_t inode)
-{
-	struct stat st;
-
-	return !fstat(place, &st) && S_ISREG(st.st_mode) && st.st_ino == inode;
-}
-
-/* Checks an O_PATH descriptor before it is opened for reading: opening a device may have side effects. */
+/*
+ * Checks an O_PATH descriptor before it is opened for reading: opening a device may have side effects. Device numbers are
+ * not compared, because those of maps and stat() differ on some file systems.
+ */
 static int reopen_mapped_file(int place, uint64_t inode)
 {
-	char path[32];
-	int fd = -ESTALE;
+	struct stat st;
+	int fd;
 
 	if (place < 0)
 		return -errno;
-	if (fd_is_mapped_file(place, inode)) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-		/* Whoever has a lease of the file must not make the reader wait. */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		fd = fd < 0 ? -errno : fd;
+	if (fstat(place, &st) || st.st_ino != inode || !file_is_stored(place)) {
+		close(place);
+		return -ESTALE;
 	}
-	close(place);
-	return fd;
+	fd = open_stored_file(place);
+	return fd < 0 ? -errno : fd;
 }
 
 int path_within_root(int directory, const char *path)
@@ -240,7 +235,7 @@ int path_within_root(int directory, const char *path)
 	return place;
 }
 
-static bool has_our_root(int directory)
+bool process_has_our_root(int directory)
 {
 	struct stat theirs, ours;
 
@@ -255,7 +250,7 @@ int path_within_directory(int directory, const char *at, const char *path)
 
 	if (from < 0)
 		return -1;
-	if (!has_our_root(directory))
+	if (!process_has_our_root(directory))
 		how.resolve |= RESOLVE_BENEATH;
 	place = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
 	error = errno;

@@ -68,5 +68,7 @@ int path_within_root(int directory, const char *path);
  * lead out of it here, where it does not for the process: then the file has to be beneath the directory.
  */
 int path_within_directory(int directory, const char *at, const char *path);
+/* Whether paths lead it where they lead us. */
+bool process_has_our_root(int directory);
 
 #endif

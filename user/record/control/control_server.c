@@ -394,6 +394,9 @@ static void reply_add_marks(struct reply_text *a, const struct recording *r)
 		reply_add_count(a, account.marked - settled,
 				r->flight ? "in memory" : "not yet written");
 	reply_add(a, "\n");
+	if (account.other_names)
+		reply_add(a, "%" PRIu64 " use%s of the name (other): too many distinct names\n",
+			  account.other_names, account.other_names == 1 ? "" : "s");
 }
 
 static void reply_add_state(struct reply_text *a, const struct recording *r)

@@ -57,7 +57,8 @@ static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, str
 	__u64 pid_tgid;
 
 	if (!r) {
-		account_add(ACCOUNT_HOLD_TIMEOUT);
+		if (reason != HOLD_COUNTER)
+			account_add(ACCOUNT_HOLD_TIMEOUT);
 		return NULL;
 	}
 	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
@@ -357,7 +358,8 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 	barrier_var(first);
 	barrier_var(second);
 	if (reason == HOLD_COUNTER) {
-		if (!forbids_counter(first, second))
+		/* When nothing can be in buffered mode any more, nobody has to wait, and the recorder not to be asked. */
+		if (!forbids_counter(first, second) || buffers_are_left())
 			return 0;
 	} else if (!follow_children ||
 		   !must_hold_execution(traced_flags(tgid), reason, first, second)) {

@@ -31,16 +31,21 @@ struct hold_wait {
 	__u64 counter; /* HOLD_COUNTER */
 };
 
-static __always_inline bool hold_is_released(const struct hold_wait *w)
+/*
+ * Whether all domains have left buffered mode. Detaching ends only when no sleepable program runs, so it would wait for
+ * this one. But it turns the semaphores off first, which takes milliseconds.
+ */
+static __always_inline bool buffers_are_left(void)
 {
 	__u64 left_ns = *(volatile __u64 *)&buffers_left_ns;
 
-	/*
-	 * Detaching ends only when no sleepable program runs, so it would wait for this one. But it turns the
-	 * semaphores off first, which takes milliseconds.
-	 */
-	if (w->counter && left_ns)
-		return bpf_ktime_get_ns() > left_ns + LEAVES_WITHIN_NS;
+	return left_ns && bpf_ktime_get_ns() > left_ns + LEAVES_WITHIN_NS;
+}
+
+static __always_inline bool hold_is_released(const struct hold_wait *w)
+{
+	if (w->counter && *(volatile __u64 *)&buffers_left_ns)
+		return buffers_are_left();
 	/* A later ticket in the slot means that this one was released before. */
 	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] >= w->ticket;
 }
@@ -62,8 +67,11 @@ static __always_inline void set_held(bool held)
 static __always_inline void hold_end(const struct hold_wait *w)
 {
 	set_held(false);
-	/* Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). */
-	if (can_hold && recording && !hold_is_released(w))
+	/*
+	 * Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). One that forbids itself the
+	 * counter may be anybody's, and opens no file.
+	 */
+	if (can_hold && recording && !w->counter && !hold_is_released(w))
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 

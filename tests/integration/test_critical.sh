@@ -87,6 +87,16 @@ check "convert --critical: the rest is what it was" sh -c "sed 1,5d t.json1 >a; 
 "$proftrace" convert --critical x --from 1s -o u p.pftrace 2>err
 equal "convert --critical with --from: exit status" $? 2
 
+# The tracks that it adds are no slices to find the critical paths of, also where they have a fitting name.
+awk 'BEGIN {
+	for (i = 0; i < 3000; i++)
+		printf "%s{\"name\":\"n%d\",\"ph\":\"X\",\"ts\":%d,\"dur\":5,\"pid\":1,\"tid\":1}", i ? ",\n" : "[", i, i * 10
+	print "]"
+}' >many.json
+MALLOC_PERTURB_=165 "$proftrace" convert --critical '*' -o paths.json many.json 2>err
+equal "convert --critical '*': exit status" $? 0
+check "convert --critical '*': the slices of the trace" grep -q '^critical paths: 3000 of slices' err
+
 timeout 60 "$proftrace" -q --wait-reasons -e none -o c --summary-json s -- "$programs/critical" convoy 15 >said
 equal "convoy: exit status" $? 0
 "$proftrace" report --critical enter --format json c.pftrace >c.json1

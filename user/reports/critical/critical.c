@@ -225,7 +225,7 @@ static int critical_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct critical *c = (struct critical *)consumer;
 
-	if (c->error)
+	if (c->error || c->complete)
 		return 0;
 	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN && fact->ts_ns &&
 	    !fact->continued && (!c->first_ns || fact->ts_ns < c->first_ns))

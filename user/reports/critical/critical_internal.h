@@ -116,7 +116,8 @@ struct critical {
 		uint64_t since_ns;
 	} cpus[CRITICAL_CPUS];
 	bool has_states, had_states; /* this trace; any so far */
-	uint64_t first_ns, last_ns;  /* of this trace */
+	bool complete; /* all traces are read; what comes now are the tracks that it writes */
+	uint64_t first_ns, last_ns; /* of this trace */
 	struct critical_instance *instances;
 	uint32_t n_instances, instances_capacity, n_walked;
 	struct critical_row *rows, other;

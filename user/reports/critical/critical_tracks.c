@@ -106,6 +106,7 @@ int critical_write_tracks(struct consumer *consumer, struct rewrite *rewrite, st
 	int error;
 
 	critical_next_trace(consumer);
+	c->complete = true;
 	error = critical_ready(c, f);
 	if (error)
 		return error;

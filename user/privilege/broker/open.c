@@ -188,13 +188,40 @@ static bool error_protects(long error)
 	       error != -EACCES;
 }
 
+/*
+ * Any program may take a name, and then what it starts by a set-user-ID program would be left out of root's recordings. A broker
+ * has capabilities, or is root's like its keeper, which nobody else can have; and it runs our program, or another proftrace: a
+ * set-user-ID program can be executed by a link of any name.
+ */
+static bool may_be_broker(int directory)
+{
+	struct stat program, own;
+	char path[PATH_MAX];
+	const char *base;
+	ssize_t n;
+
+	/* Without root nobody records other users' processes. */
+	if (getuid() != 0)
+		return true;
+	if (!has_more_capabilities(directory) && status_number(directory, "\nUid:\t") > 0)
+		return false;
+	if (!fstatat(directory, "exe", &program, 0) && !stat("/proc/self/exe", &own) &&
+	    program.st_dev == own.st_dev && program.st_ino == own.st_ino)
+		return true;
+	n = readlinkat(directory, "exe", path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = '\0';
+	base = strrchr(path, '/');
+	return !base || !strncmp(base, "/proftrace", 10);
+}
+
 static bool has_protected_name(int directory)
 {
 	char name[sizeof(BROKER_NAME) + 1];
 	int error = read_whole(directory, "comm", name, sizeof(name));
 
-	return error_protects(error) || !strcmp(name, BROKER_NAME "\n") ||
-	       !strcmp(name, CLOSING_NAME "\n");
+	if (strcmp(name, BROKER_NAME "\n") != 0 && strcmp(name, CLOSING_NAME "\n") != 0)
+		return error_protects(error);
+	return may_be_broker(directory);
 }
 
 /* Itself, or one of this many processes above it. */
@@ -224,7 +251,7 @@ static bool is_protected_within(int directory, unsigned generations)
 /*
  * Root's broker may look into all processes, also into itself and into brokers of others. These know where the kernel is, and
  * whoever took over a recorder would learn it. They have their names from their first instruction on (protected_fork()), and
- * only they can change them. A program that takes such a name is not recorded, which harms nobody else.
+ * only they can change them.
  */
 bool process_protected(int directory)
 {

@@ -139,6 +139,12 @@ static __noinline bool target_is_found_container(struct target_match *m)
 	return bpf_map_lookup_elem(&target_containers, m->id);
 }
 
+static __always_inline bool target_is_user_manager(const char *name)
+{
+	return name[0] == 'u' && name[1] == 's' && name[2] == 'e' && name[3] == 'r' &&
+	       name[4] == '@';
+}
+
 /* Whether the names of the cgroups around the task match, one for each kind that is asked for. */
 static __always_inline bool target_has_group_names(struct target_match *m, struct task_struct *task)
 {
@@ -150,6 +156,9 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 	node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
 	for (i = 0; i < TARGET_CGROUP_DEPTH && node; i++) {
 		bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(node, name));
+		/* Users choose the names of the units below their own service managers. */
+		if (target_is_user_manager(m->text))
+			missing |= target_filter.kinds & TARGET_UNIT;
 		if (missing & TARGET_UNIT && target_match_text(m, TARGET_UNIT))
 			missing &= ~TARGET_UNIT;
 		if (missing & TARGET_CONTAINER &&
@@ -158,7 +167,8 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 			missing &= ~TARGET_CONTAINER;
 		node = cgroup_parent_node(node);
 	}
-	return !missing;
+	/* Above that, there may be such a manager. */
+	return !missing && !(node && target_filter.kinds & TARGET_UNIT);
 }
 
 /* The current task. */

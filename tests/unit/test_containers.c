@@ -91,7 +91,10 @@ static void places(void **state)
 	assert_string_equal(place_of("/system.slice/nginx.service", ""), "unit nginx.service");
 	assert_string_equal(
 		place_of("/user.slice/user-1.slice/user@1.service/app.slice/a.service/sub", ""),
-		"unit a.service");
+		"unit user@1.service/a.service");
+	assert_string_equal(place_of("/user@1.service/user@2.service/nginx.service", ""),
+			    "unit user@1.service/nginx.service");
+	assert_string_equal(place_of("/user@1.service", ""), "unit user@1.service");
 	assert_string_equal(place_of("/system.slice/docker-" ID ".scope", "web"), "container web");
 	assert_string_equal(place_of("/machine.slice/libpod-" ID ".scope/container", ""),
 			    "container 0123456789ab");

@@ -254,16 +254,29 @@ static bool is_unit_name(const char *name, size_t length)
 	       strspn(name, UNIT_NAME) >= length;
 }
 
+bool cgroup_is_of_user(const char *name, size_t length)
+{
+	return !strncmp(name, "user@", 5) && has_ending(name, length, ".service") &&
+	       is_unit_name(name, length);
+}
+
+/* Below the service manager of a user, units have the names that this user chooses, which may be those of the system's. */
 void cgroup_place(const char *path, struct process_place *ret)
 {
-	const char *name = path;
+	const char *name = path, *user = "";
+	int user_length = 0;
 
 	ret->container[0] = ret->unit[0] = '\0';
 	while (*name) {
 		size_t length = strcspn(name, "/");
 
 		if (!name_container_id(name, length, ret->container) && is_unit_name(name, length))
-			snprintf(ret->unit, sizeof(ret->unit), "%.*s", (int)length, name);
+			snprintf(ret->unit, sizeof(ret->unit), "%.*s%s%.*s", user_length, user,
+				 user_length ? "/" : "", (int)length, name);
+		if (!user_length && cgroup_is_of_user(name, length)) {
+			user = name;
+			user_length = (int)length;
+		}
 		name += length + (name[length] == '/');
 	}
 }

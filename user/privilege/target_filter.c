@@ -365,14 +365,17 @@ void target_labels(int directory, char unit[TARGET_LABEL], char container[TARGET
 	snprintf(container, TARGET_LABEL, "%.12s", place.container);
 }
 
-/* Whether the path is within one of the cgroups, and its names match each kind of glob for them. */
+/*
+ * Whether the path is within one of the cgroups, and its names match each kind of glob for them. Users choose the names of
+ * their own units. The kernel's side is target_has_group_names().
+ */
 static bool process_has_cgroups(const struct target_filter *f,
 				const struct target_containers *containers, int directory)
 {
 	struct process_place place;
 	__u32 missing = f->kinds & (TARGET_UNIT | TARGET_CONTAINER);
 	char path[PATH_MAX], *name, *rest = path;
-	bool is_within = !f->n_cgroups;
+	bool is_within = !f->n_cgroups, is_of_user = false;
 
 	if (!process_cgroup(directory, path, sizeof(path)))
 		return false;
@@ -382,8 +385,9 @@ static bool process_has_cgroups(const struct target_filter *f,
 	if (place.container[0] && target_containers_have(containers, place.container))
 		missing &= ~(__u32)TARGET_CONTAINER;
 	while (missing && (name = strsep(&rest, "/"))) {
-		if (any_glob_matches(f, name, TARGET_UNIT))
+		if (!is_of_user && any_glob_matches(f, name, TARGET_UNIT))
 			missing &= ~(__u32)TARGET_UNIT;
+		is_of_user |= cgroup_is_of_user(name, strlen(name));
 		if (any_glob_matches(f, name, TARGET_CONTAINER))
 			missing &= ~(__u32)TARGET_CONTAINER;
 	}

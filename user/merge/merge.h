@@ -72,6 +72,8 @@ struct owners *owners_new(struct names *names, bool join);
 void owners_free(struct owners *owners);
 /* The next events belong to this part. */
 void owners_begin(struct owners *owners, const struct part *part);
+/* This part speaks for one process only: other numbers become processes of their own, and nothing belongs to the machine. */
+void owners_restrict(struct owners *owners, uint32_t pid);
 /*
  * Replaces the PID and TID of the event, and extends names so that processes and threads of
  * different files can be told apart.

@@ -48,7 +48,8 @@ struct owners {
 	const struct part *part;
 	unsigned recording;
 	bool join;
-	bool own; /* the part is a trace of proftrace, in which process 0 is the machine */
+	bool own;	  /* the part is a trace of proftrace, in which process 0 is the machine */
+	uint32_t speaker; /* the only process that the part may have; 0: all */
 	struct owner *map;
 	struct taken *taken;
 	uint32_t next;
@@ -81,6 +82,12 @@ void owners_begin(struct owners *o, const struct part *part)
 	o->part = part;
 	o->recording = part->recording;
 	o->own = part->source.origin.version[0] != '\0';
+	o->speaker = 0;
+}
+
+void owners_restrict(struct owners *o, uint32_t pid)
+{
+	o->speaker = pid;
 }
 
 /* Returns true, and reserves the number for this recording, unless another one has it. */
@@ -133,7 +140,7 @@ static const struct name *merged_process_name(struct owners *o, const struct nam
 	const char *label = o->part->label;
 	char text[MAX_TEXT];
 
-	if (o->join && name)
+	if (o->join && name && (!o->speaker || pid == number))
 		return name;
 	if (!pid && o->own)
 		snprintf(text, sizeof(text), "%s: machine", label);
@@ -164,6 +171,11 @@ static const struct name *merged_thread_name(struct owners *o, const struct name
 	return names_intern_string(o->names, text);
 }
 
+static bool owners_may_keep(struct owners *o, uint32_t pid)
+{
+	return o->speaker ? pid == o->speaker : pid && owners_claim(o, pid, false);
+}
+
 static struct owner *owners_process(struct owners *o, uint32_t pid)
 {
 	const struct owner_key key = { .pid = pid, .recording = o->recording };
@@ -173,7 +185,7 @@ static struct owner *owners_process(struct owners *o, uint32_t pid)
 		return owner;
 	owner = owners_add(o, &key);
 	if (owner)
-		owner->number = pid && owners_claim(o, pid, false) ? pid : owners_new_number(o);
+		owner->number = owners_may_keep(o, pid) ? pid : owners_new_number(o);
 	return owner;
 }
 
@@ -202,7 +214,7 @@ static struct owner *owners_thread(struct owners *o, uint32_t pid, uint32_t tid,
 /* Whether the event belongs to the whole machine, which all files of one boot share. */
 static bool owners_is_machine(const struct owners *o, const struct event *e)
 {
-	if (e->pid ||
+	if (e->pid || o->speaker ||
 	    (!o->own && (e->tid || e->kind == EVENT_BEGIN || e->kind == EVENT_END ||
 			 e->kind == EVENT_PROCESS_NAME || e->kind == EVENT_PROCESS_LABELS ||
 			 e->kind == EVENT_THREAD_NAME)))

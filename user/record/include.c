@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads the traces of other profilers when the recording has ended. Equal process numbers mean the same process; the
- * threads become separate threads, because slices of two profilers on one thread need not nest.
+ * threads become separate threads, because slices of two profilers on one thread need not nest. A trace that a program names
+ * speaks for this process only: what it says of others might be false.
  *
  * A program must not be able to delay the end of a recording. All files that programs name share one limit of
  * bytes and one of time; files of the command line are read completely. A signal that gives up the end of the
@@ -148,6 +149,8 @@ static int include_read_trace(struct joining *j, struct failure *f)
 	j->part.recording = j->index + 1;
 	plugins_announce_trace(j->r, j->include->path);
 	owners_begin(j->all->owners, &j->part);
+	if (j->include->from_program)
+		owners_restrict(j->all->owners, j->include->pid);
 	error = source_read(&j->part.source, &sink, &end, f);
 	error = error ?: owners_end(j->all->owners, include_emit_name, j);
 	j->include->truncated = end.truncated;

@@ -18,4 +18,15 @@ check "names are used up: ctl status says so" grep -q 'uses of the name (other)'
 "$proftrace" --strict --mode exact --buffer 64M -e none -o "$tmp/t.pftrace" --summary-json "$tmp/s" -- \
 	"$programs/hostile" slices 60000 >"$tmp/out" 2>"$tmp/err"
 equal "names are not used up: --strict does not fail" $? 0
+
+# Costs are measured for 126 domains, and the others are switched off together, also those of a program that begins when the
+# one with too many has ended.
+"$proftrace" --strict --mode exact --max-overhead 1% -e none -o "$tmp/t.pftrace" --summary-json "$tmp/s" -- \
+	sh -c '"$1"; "$2" 10; "$3" ctl status -p $PPID; exit 0' sh "$attacks/many_domains" "$programs/domains" "$proftrace" \
+	>"$tmp/status" 2>"$tmp/err"
+equal "domains are used up: --strict fails" $? 3
+check "domains are used up: those that are not recorded are counted" test "$(field "$tmp/s" sites_refused)" -ge 5
+for said in "$tmp/err" "$tmp/status"; do
+	check "domains are used up: $(basename "$said") names the other program's" grep -q "domain 'app' is not recorded" "$said"
+done
 finish

@@ -169,6 +169,7 @@ static int select_marker_sites(struct capture *c, struct file *file)
 							     strlen(m->domain), MAX_NAME);
 			s->plain_token = get_plain_token(s);
 			s->guard = control ? 0 : guard_number(c, s->category);
+			c->refused_sites += guard_is_off_with(c, s->guard, s->category);
 			if (control || !file->changes)
 				continue;
 			c->guard.domains[s->guard].can_buffer = true;

@@ -55,6 +55,46 @@ void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu
 	add_cpu_time(c, p, cpu_ns);
 }
 
+bool guard_is_off_with(const struct capture *c, unsigned number, const struct name *domain)
+{
+	const struct guard_domain *d = &c->guard.domains[number];
+
+	return d->off && d->name != domain;
+}
+
+const struct name *capture_off_with(const struct capture *c, unsigned i, const struct name **ret)
+{
+	const struct guard_domain *last = &c->guard.domains[GUARD_DOMAINS - 1];
+
+	if (i >= c->guard.n_sharing || !last->off)
+		return NULL;
+	*ret = last->name;
+	return c->guard.sharing[i];
+}
+
+static void log_off_with(struct capture *c, unsigned i)
+{
+	const struct name *with, *domain = capture_off_with(c, i, &with);
+
+	if (domain)
+		capture_log(c, 0, GUARD_OFF_WITH, domain->text, with->text);
+}
+
+/* Programs that have ended keep their numbers, so another's may have used up all of them. */
+static void note_sharing(struct capture *c, const struct name *domain)
+{
+	unsigned i;
+
+	for (i = 0; i < c->guard.n_sharing; i++) {
+		if (c->guard.sharing[i] == domain)
+			return;
+	}
+	if (i == GUARD_SHARING)
+		return;
+	c->guard.sharing[c->guard.n_sharing++] = domain;
+	log_off_with(c, i);
+}
+
 unsigned guard_number(struct capture *c, const struct name *domain)
 {
 	unsigned i;
@@ -66,8 +106,10 @@ unsigned guard_number(struct capture *c, const struct name *domain)
 			return i;
 	}
 	/* If there are too many domains, the rest share the last number. */
-	if (i == GUARD_DOMAINS)
+	if (i == GUARD_DOMAINS) {
+		note_sharing(c, domain);
 		return i - 1;
+	}
 	c->guard.n = i + 1;
 	c->guard.domains[i].name = domain;
 	c->guard.domains[i].buffered = c->options.begin_buffered;
@@ -261,4 +303,11 @@ void capture_switch_off(struct capture *c, unsigned number)
 	if (c->batches)
 		capture_catch_up(c);
 	emit_domain_off(c, number);
+	for (unsigned i = 0; i < c->n_sites; i++)
+		c->refused_sites += c->sites[i].guard == number &&
+				    guard_is_off_with(c, number, c->sites[i].category);
+	if (number != GUARD_DOMAINS - 1)
+		return;
+	for (unsigned i = 0; i < c->guard.n_sharing; i++)
+		log_off_with(c, i);
 }

@@ -46,6 +46,17 @@ uint64_t capture_entry_ns(const struct capture *capture);
  * batch/merge.c puts both kinds into one order.
  */
 void capture_change_modes(struct capture *capture, const bool *domains);
+/*
+ * A recording has numbers for so many domains, and the rest have the last number. NULL: they are not off, or there is no
+ * i-th of them, from 0 on. Else its name, and that of the domain whose number it is. Only the first are named; all their sites are
+ * counted (sites_refused).
+ */
+#define GUARD_OFF_WITH                                                                          \
+	"domain '%s' is not recorded: it was switched off together with '%s', since there are " \
+	"too "                                                                                  \
+	"many domains (--max-overhead)"
+const struct name *capture_off_with(const struct capture *capture, unsigned i,
+				    const struct name **ret_with);
 /* The process that has forbidden itself the processor's counter; 0: none. Since then all domains are in exact mode. */
 pid_t capture_counter_forbidden(const struct capture *capture);
 /*

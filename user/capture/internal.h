@@ -179,6 +179,8 @@ struct hurry {
 	uint64_t at_ns, at_cpu_ns; /* when that was computed */
 };
 
+#define GUARD_SHARING 16 /* so many of them are named */
+
 #define SIBLING_FOLDERS 16
 
 /* Folders from which processes have opened libraries (expect.c). */
@@ -305,6 +307,9 @@ struct capture {
 		uint64_t cpu_ns;      /* of all processes in this interval */
 		uint64_t buffered_ns; /* when a domain was in buffered mode last */
 		struct guard_domain domains[GUARD_DOMAINS];
+		/* domains without a number of their own, which have the last one as well */
+		const struct name *sharing[GUARD_SHARING];
+		unsigned n_sharing;
 		pid_t forbidden_by; /* the process for which no domain may be in buffered mode; 0: none */
 	} guard;
 
@@ -545,6 +550,8 @@ void files_free(struct capture *c);
 /* guard.c */
 unsigned guard_number(struct capture *c, const struct name *domain);
 bool guard_is_off(const struct capture *c, unsigned number);
+/* Whether the domain is off because of another one, with which it shares its number. */
+bool guard_is_off_with(const struct capture *c, unsigned number, const struct name *domain);
 bool guard_is_buffered(const struct capture *c, unsigned number);
 /* This process is going to forbid itself the counter that marks in buffered mode read: all domains leave that mode. */
 void guard_forbid_buffers(struct capture *c, pid_t pid);

@@ -190,16 +190,30 @@ double overhead_latest(const struct recording *r)
 
 unsigned overhead_domains_off(const struct recording *r)
 {
-	return r->overhead ? r->overhead->n_off : 0;
+	const struct name *with;
+	unsigned n = 0;
+
+	if (!r->overhead)
+		return 0;
+	while (capture_off_with(r->capture, n, &with))
+		n++;
+	return r->overhead->n_off + n;
 }
 
 bool overhead_line(const struct recording *r, unsigned i, char *line, size_t size)
 {
 	const struct overhead *o = r->overhead;
 	const struct switched_off *s;
+	const struct name *domain, *with;
 
-	if (!o || i >= o->n_off)
+	if (!o)
 		return false;
+	if (i >= o->n_off) {
+		domain = capture_off_with(r->capture, i - o->n_off, &with);
+		if (domain)
+			snprintf(line, size, GUARD_OFF_WITH, domain->text, with->text);
+		return domain;
+	}
 	s = &o->off[i];
 	snprintf(line, size,
 		 "domain '%s' switched off after %.1f s: the markers used %.2f %% of the CPU time, "

@@ -17,9 +17,9 @@
  * program has no other task with memory at hand. If another of its threads maps a page of a file system of its own there,
  * the helper waits for that file system, and with it everybody who detaches a uprobe.
  *
- * The functions here use little stack on purpose. Programs with a frame of 64 bytes or more run on
- * a private stack that two threads can overwrite (see marks.bpf.c), and sleepable programs cannot
- * have the tail call that prevents it there.
+ * The functions here use little stack on purpose. One with a frame of more than 48 bytes, which the
+ * kernel rounds up to 64, runs on a private stack that two threads can overwrite (see marks.bpf.c),
+ * and sleepable programs cannot have the tail call that prevents it there.
  */
 #include "bpf/processes/hold_turns.h"
 #include "bpf/processes/new_libraries.h"
@@ -47,11 +47,9 @@ static long hold_step(__u32 i, struct hold_wait *w)
 }
 
 /*
- * Reserves a request to be released, to be sent by hold_thread(). NULL: the buffer is full, and the
- * thread continues.
+ * Reserves a request to be released, to be sent by hold(). NULL: the buffer is full, and the thread continues.
  */
-static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, struct hold_wait *w,
-							enum hold_reason reason)
+static __always_inline struct record_hold *hold_reserve(enum hold_reason reason)
 {
 	struct record_hold *r = bpf_ringbuf_reserve(&holds, sizeof(*r), 0);
 	__u64 pid_tgid;
@@ -61,18 +59,25 @@ static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, str
 			account_add(ACCOUNT_HOLD_TIMEOUT);
 		return NULL;
 	}
-	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
-	/* A mark that comes too early ends the process, which is worse than a thread that waits. */
-	w->deadline = bpf_ktime_get_ns() + hold_limit_ns * (reason == HOLD_COUNTER ? 4 : 1);
-	w->ip = PT_REGS_IP(ctx);
-	w->counter = reason == HOLD_COUNTER;
 	pid_tgid = bpf_get_current_pid_tgid();
 	init_record_head(&r->head, RECORD_HOLD, pid_tgid >> 32, (__u32)pid_tgid);
-	r->ops.a = w->ticket;
 	r->ops.b = reason;
 	r->fd = -1;
 	r->path[0] = '\0';
 	return r;
+}
+
+static __always_inline void hold_begin(struct pt_regs *ctx, struct record_hold *r,
+				       enum hold_reason reason, struct hold_wait *w)
+{
+	w->ip = PT_REGS_IP(ctx);
+	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
+	/* A mark that comes too early ends the process, which is worse than a thread that waits. */
+	w->deadline = bpf_ktime_get_ns() + hold_limit_ns * (reason == HOLD_COUNTER ? 4 : 1);
+	w->counter = reason == HOLD_COUNTER;
+	r->ops.a = w->ticket;
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	set_held(true);
 }
 
 /* One loop ends too soon on a fast machine. bpf_loop() returns a smaller number once the hold is over. */
@@ -85,32 +90,37 @@ static __noinline int hold_in_one(struct hold_wait *w)
 	return 0;
 }
 
-static __noinline int hold_thread(struct record_hold *r, struct hold_wait *w)
+static __noinline int hold_thread(struct pt_regs *ctx, struct record_hold *r,
+				  enum hold_reason reason)
 {
-	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
-	set_held(true);
+	struct hold_wait w;
+
+	hold_begin(ctx, r, reason, &w);
 	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
-		hold_in_one(w);
-	hold_end(w);
+		hold_in_one(&w);
+	hold_end(&w);
 	return 0;
 }
 
-static __noinline int hold_thread_in_turns(struct record_hold *r, struct hold_wait *w)
+static __noinline int hold_thread_in_turns(struct pt_regs *ctx, struct record_hold *r,
+					   enum hold_reason reason)
 {
-	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
-	set_held(true);
-	if (!hold_in_turns_begin(w))
-		hold_end(w);
+	struct hold_wait w;
+
+	hold_begin(ctx, r, reason, &w);
+	if (!hold_in_turns_begin(&w))
+		hold_end(&w);
 	return 0;
 }
 
 /* `in_turns` is a constant: what holds threads in turns are programs of their own, which older kernels do not load. */
-static __always_inline void hold(struct record_hold *r, struct hold_wait *w, bool in_turns)
+static __always_inline void hold(struct pt_regs *ctx, struct record_hold *r,
+				 enum hold_reason reason, bool in_turns)
 {
 	if (in_turns)
-		hold_thread_in_turns(r, w);
+		hold_thread_in_turns(ctx, r, reason);
 	else
-		hold_thread(r, w);
+		hold_thread(ctx, r, reason);
 }
 
 /*
@@ -231,17 +241,18 @@ static __always_inline int hold_for_libraries(struct pt_regs *ctx, bool in_turns
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
-	struct hold_wait w;
 	enum libraries_change change;
+	enum hold_reason reason;
 
 	if (!recording || !traced_flags(tgid))
 		return 0;
 	change = has_mapped(ctx);
 	if (change == LIBRARIES_UNCHANGED)
 		return 0;
-	r = hold_reserve(ctx, &w, change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES);
+	reason = change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES;
+	r = hold_reserve(reason);
 	if (r)
-		hold(r, &w, in_turns);
+		hold(ctx, r, reason, in_turns);
 	else
 		bpf_map_delete_elem(&linker_calls, &tgid);
 	return 0;
@@ -343,7 +354,6 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
-	struct hold_wait w;
 	__u64 reason, first, second;
 
 	if (!recording)
@@ -365,7 +375,7 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 		   !must_hold_execution(traced_flags(tgid), reason, first, second)) {
 		return 0;
 	}
-	r = hold_reserve(ctx, &w, reason);
+	r = hold_reserve(reason);
 	if (!r)
 		return 0;
 	if (reason != HOLD_EXECVE)
@@ -374,7 +384,7 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 	    bpf_probe_read_user_str(r->path, sizeof(r->path),
 				    (void *)(reason == HOLD_EXECVE ? first : second)) < 0)
 		r->path[0] = '\0';
-	hold(r, &w, in_turns);
+	hold(ctx, r, reason, in_turns);
 	return 0;
 }
 

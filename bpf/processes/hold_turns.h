@@ -145,7 +145,7 @@ static int run_turn(void *map, __u32 *place, struct hold_turn *turn)
 }
 
 /* Returns whether the thread will wait, by a place that no other thread has. */
-static __always_inline int hold_in_turns_begin(struct hold_wait *w)
+static __noinline int hold_in_turns_begin(struct hold_wait *w)
 {
 	__u32 place = w->ticket & (HOLD_SLOTS - 1);
 	struct hold_turn *turn = bpf_map_lookup_elem(&hold_turns, &place);

@@ -118,6 +118,11 @@ void members_close(struct closers *closers, struct member *list)
 	}
 }
 
+void members_close_later(struct closers *closers, struct member *list)
+{
+	members_close(closers, list);
+}
+
 /* The broker keeps the file of some links open. */
 static int keep_open(int fd, int how, int least)
 {

@@ -26,8 +26,8 @@ static void cgroups(void **state)
 	} cases[] = {
 		{ "/", "", "" },
 		{ "/system.slice/nginx.service", "nginx.service", "" },
-		{ "/user.slice/user-0.slice/user@0.service/app.slice/a-1.scope/x", "a-1.scope",
-		  "" },
+		{ "/user.slice/user-0.slice/user@0.service/app.slice/a-1.scope/x",
+		  "user@0.service/a-1.scope", "" },
 		{ "/system.slice/docker-" ID ".scope", "", "4c01db0b339c" },
 		{ "/system.slice/k3s.service/kubepods/burstable/pod1/" ID, "k3s.service",
 		  "4c01db0b339c" },

@@ -109,6 +109,16 @@ mpi sh -c 'exec "$0" -q -e none -o killed -- sh -c "[ \$OMPI_COMM_WORLD_RANK = 3
 mpi "$proftrace" -q -e none -o status -- true
 equal "shared: nothing is left of the meeting" "$(ls meet/proftrace | grep -c '^job-')" 0
 
+# The rank stays on the CPU that its launcher gave it. The recorder does not.
+if [ "$(nproc)" -ge 2 ]; then
+	timeout 60 mpirun --allow-run-as-root --oversubscribe --bind-to core -n 2 "$proftrace" -q -e none -o bound -- \
+		sh -c 'echo "$OMPI_COMM_WORLD_RANK $(for pid in self $PPID; do
+			grep -c "^Cpus_allowed_list:.*[-,]" /proc/$pid/status; done | tr "\n" " ")"' 2>mpi.err | sort >bound
+	equal "bound: each rank to one CPU, one recorder to all" "$(sed 's/ $//; s/^[01] //' bound | sort | tr '\n' ,)" "0 0,0 1,"
+else
+	skip "bound: the recorder is not" "one CPU"
+fi
+
 # The command's own status counts, whoever records it.
 mpi sh -c 'exec "$0" -q -e none -o status -- sh -c "exit \$((3 * (OMPI_COMM_WORLD_RANK == 3)))"' "$proftrace" >/dev/null
 equal "shared: a rank's exit status" "$(sed -n 's/.*Exit code: *//p' mpi.err)" 3

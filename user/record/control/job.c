@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,18 @@ static bool job_hand_over(const struct job *job, pid_t command)
 	return !reply.error;
 }
 
+/*
+ * Launchers bind each rank to CPUs of its own. The recorder of all ranks is not for the first one's: it would make this one slower
+ * than the others. It takes those that the launcher itself may use.
+ */
+static void job_leave_cpus_of_rank(void)
+{
+	cpu_set_t cpus;
+
+	if (!sched_getaffinity(getppid(), sizeof(cpus), &cpus))
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 bool job_join(struct job *job, const struct record_options *o, pid_t command)
 {
 	bool taken;
@@ -198,8 +211,11 @@ bool job_join(struct job *job, const struct record_options *o, pid_t command)
 		return false;
 	job_set_name(job, o);
 	job->n_came = 1;
-	if (!job_find_recorder(job))
+	if (!job_find_recorder(job)) {
+		if (job->n_ranks)
+			job_leave_cpus_of_rank();
 		return false;
+	}
 	taken = job_hand_over(job, command);
 	job->name[0] = '\0';
 	job_close(job);

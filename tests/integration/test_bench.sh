@@ -23,7 +23,8 @@ bench -n 8 --per request --format json --fail-over 10% --warmup 0 -o kept \
 equal "a slice with ten times the work: --fail-over gives the exit status" "$?" 4
 equal "it is found" "$(decision parse)" slower
 equal "and the slice that it is in" "$(decision request)" slower
-equal "another one is not" "$(decision render)" none
+# On a busy machine, it may be faster: the longer slice is the one that waits for a CPU.
+check "another one is not" sh -c "case '$(decision render)' in none | faster) ;; *) exit 1 ;; esac"
 check "the name is in the message" grep -q "'parse': .* regressed" err
 equal "the order is A B, B A" "$(tr '\n' ' ' <order)" "a b b a a b b a a b b a a b b a "
 equal "the traces are kept" "$(ls kept | tr '\n' ' ')" \

@@ -258,12 +258,14 @@ bool file_is_stored(int place)
 int open_stored_file(int place)
 {
 	char path[32];
-	int fd = -1;
+	int fd = -ENODATA;
 
 	if (file_is_stored(place)) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 		/* Whoever has a lease of the file must not make the recorder wait. */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0)
+			fd = -errno;
 	}
 	close(place);
 	return fd;

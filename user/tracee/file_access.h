@@ -41,7 +41,7 @@ int requester_may_open(const struct requester *r, int base, int place);
  */
 bool file_is_stored(int place);
 
-/* Opens for reading what is open with O_PATH, if it is such a file. -1: it is none. Closes `place`. */
+/* Opens for reading what is open with O_PATH, if it is such a file; otherwise -ENODATA. Closes `place`. */
 int open_stored_file(int place);
 
 #endif

@@ -206,16 +206,14 @@ void maps_unescape(char *path)
 static int reopen_mapped_file(int place, uint64_t inode)
 {
 	struct stat st;
-	int fd;
 
 	if (place < 0)
 		return -errno;
-	if (fstat(place, &st) || st.st_ino != inode || !file_is_stored(place)) {
+	if (fstat(place, &st) || st.st_ino != inode) {
 		close(place);
 		return -ESTALE;
 	}
-	fd = open_stored_file(place);
-	return fd < 0 ? -errno : fd;
+	return open_stored_file(place);
 }
 
 int path_within_root(int directory, const char *path)

@@ -84,6 +84,12 @@ mkdir -m 755 "$tmp/shared/libraries" && cp "$programs/library.so" "$tmp/shared/l
 linked "$tmp/shared/linked" "$tmp/shared/libraries"
 opened_while "$tmp/shared/libraries/libc.so.6" -- "$tmp/shared/plain" "$tmp/shared/linked"
 check "linked: one that the user may open is ($opened)" test "$opened" -ge 1
+# A directory that is relative to that of the process is found by a magic link, the only one that is followed.
+linked "$tmp/shared/relative" libraries
+(cd "$tmp/shared" && exec "$proftrace" -v -o "$tmp/t" -- setpriv --reuid="$one_uid" --regid="$one_gid" --clear-groups \
+	--inh-caps=-all "$tmp/shared/plain" "$tmp/shared/relative") >"$tmp/said" 2>&1
+check "linked: one in a relative directory is found before it is mapped" \
+	grep -q "attached to .* of '/proc/[0-9]*/cwd/libraries/*libc.so.6'" "$tmp/said"
 
 if command -v objcopy >/dev/null 2>&1; then
 	mkdir -m 755 "$tmp/shared/.debug"

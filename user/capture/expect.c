@@ -54,10 +54,10 @@ struct linked_search {
 	struct capture *c;
 	pid_t pid;
 	struct requester requester; /* of the process; `pid` 0: the owner of the program */
-	const char *directory;	    /* where relative paths begin; "": the present one */
-	struct linked_file *files;  /* the first is the program */
-	unsigned n, at;		    /* whose libraries are searched for */
-	const char *name;	    /* of a library */
+	const char *directory;	   /* where relative paths begin, with a '/'; "": the present one */
+	struct linked_file *files; /* the first is the program */
+	unsigned n, at;		   /* whose libraries are searched for */
+	const char *name;	   /* of a library */
 	bool found;
 	unsigned tries;
 	uint64_t until_ns;
@@ -116,15 +116,33 @@ static void expect_library(struct linked_search *l, int fd, const char *path)
 	close(fd);
 }
 
+/* The directory of a relative path is itself a magic link, and the only one that is followed. */
+static int library_place(const struct linked_search *l, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	size_t n = strlen(l->directory);
+	int from = AT_FDCWD, place;
+
+	if (n && !strncmp(path, l->directory, n)) {
+		from = open(l->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (from < 0)
+			return -1;
+		path += n + strspn(path + n, "/");
+	}
+	place = (int)syscall(SYS_openat2, from, path, &how, sizeof(how));
+	if (from >= 0)
+		close(from);
+	return place;
+}
+
 /*
  * A program may be linked with any path, also one that its user may not open. The path is our own, so it is the same for the process
  * only if that has our root.
  */
 static int open_library(const struct linked_search *l, const char *path)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
 	const struct requester *r = &l->requester;
-	int place = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	int place = library_place(l, path);
 	struct stat st;
 
 	if (place < 0)

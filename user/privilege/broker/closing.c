@@ -51,6 +51,7 @@
 #include "privilege/privileges.h"
 
 #define CLOSING_PROCESSES 128
+#define CLOSING_LATER	  32 /* processes: DESCRIPTORS_KEPT has pidfds of them */
 #define CLOSING_LINKS	  (MESSAGE_MAX_FDS - 2 * WATCHERS) /* in one packet */
 
 enum {
@@ -61,12 +62,18 @@ enum {
 	KEEPER_END = 'e',
 };
 
+/* What was begun: pidfds of the processes that detach. */
+struct closing {
+	unsigned n;
+	int processes[CLOSING_PROCESSES];
+};
+
 struct closers {
 	pthread_mutex_t lock;
-	int socket; /* to the keeper and to the process that it has forked last */
-	int keeper; /* pidfd */
-	int later;  /* pidfd of the last process of members_close_later(); -1: none */
-	bool lost;  /* nothing is closed any more */
+	int socket;	      /* to the keeper and to the process that it has forked last */
+	int keeper;	      /* pidfd */
+	bool lost;	      /* nothing is closed any more */
+	struct closing later; /* of members_close_later() */
 };
 
 /* --- the keeper ------------------------------------------------------------------------------------- */
@@ -185,7 +192,6 @@ struct closers *closers_new(void)
 	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];
-	c->later = -1;
 	/* Nobody waits for it, so its number stays its own. */
 	c->keeper = error ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (!error && c->keeper < 0)
@@ -309,12 +315,6 @@ static unsigned members_count(const struct member *list)
 	return n;
 }
 
-/* What was begun: pidfds of the processes that detach. */
-struct closing {
-	unsigned n;
-	int processes[CLOSING_PROCESSES];
-};
-
 static void process_wait(int process)
 {
 	struct pollfd p = { process, POLLIN, 0 };
@@ -324,16 +324,17 @@ static void process_wait(int process)
 	close(process);
 }
 
-/* Begins to close as many as fit, which are taken from the list. */
-static void closing_begin(struct closers *c, struct member **list, struct closing *ret)
+/* Begins to close as many as fit into so many processes, which are taken from the list. */
+static void closing_begin(struct closers *c, struct member **list, unsigned processes,
+			  struct closing *ret)
 {
-	unsigned each = members_count(*list) / CLOSING_PROCESSES + 1, n;
+	unsigned each = members_count(*list) / processes + 1, n;
 	int fds[CLOSING_LINKS];
 
 	if (each > CLOSING_LINKS)
 		each = CLOSING_LINKS;
 	ret->n = 0;
-	while (ret->n < CLOSING_PROCESSES && (n = members_unlink(list, each, fds))) {
+	while (ret->n < processes && (n = members_unlink(list, each, fds))) {
 		int process = closers_close(c, fds, n);
 
 		if (process >= 0)
@@ -352,22 +353,22 @@ void members_close(struct closers *c, struct member *list)
 	struct closing closing;
 
 	while (list) {
-		closing_begin(c, &list, &closing);
+		closing_begin(c, &list, CLOSING_PROCESSES, &closing);
 		closing_wait(&closing);
 	}
 }
 
 void members_close_later(struct closers *c, struct member *list)
 {
-	struct closing closing;
-
 	while (list) {
-		if (c->later >= 0)
-			process_wait(c->later);
-		closing_begin(c, &list, &closing);
-		c->later = closing.n ? closing.processes[--closing.n] : -1;
-		descriptors_close(closing.processes, closing.n);
+		closing_wait(&c->later);
+		closing_begin(c, &list, CLOSING_LATER, &c->later);
 	}
+}
+
+void members_wait(struct closers *c)
+{
+	closing_wait(&c->later);
 }
 
 void links_drop(struct closers *c, const int *fds, unsigned n)

@@ -22,9 +22,11 @@ void members_close(struct closers *closers, struct member *list);
 /*
  * The same, but returns before: they are closed by processes that have them. For what runs no program, or where it does not
  * matter when that ends. Waits for those of the call before, so that a recorder that has been taken over has no more than these.
- * Not called by two threads.
+ * Not called by two threads at a time, nor at the same time as members_wait().
  */
 void members_close_later(struct closers *closers, struct member *list);
+/* Returns when what members_close_later() began is closed. */
+void members_wait(struct closers *closers);
 /* Closes descriptors that are in no list yet. */
 void links_drop(struct closers *closers, const int *fds, unsigned n);
 

@@ -20,8 +20,8 @@
 #define LINKS_MOST     4096
 #define SITES_MOST     (1u << 20)
 #define PROCESSES_MOST 8192
-/* Descriptors for requests, and for files that are attached to for each process. */
-#define DESCRIPTORS_KEPT 64
+/* Descriptors for requests, for files that are attached to for each process, and for what is closed later. */
+#define DESCRIPTORS_KEPT 96
 /*
  * Of the descriptors for sites, functions and existing probes leave so many to markers and hold points of files that are mapped
  * later.
@@ -603,10 +603,13 @@ int links_close(struct links *links, const uint32_t *numbers, unsigned n, bool l
 		links->list[i] = (struct link){ .of = { .elf_fd = -1 } };
 	}
 	pthread_mutex_unlock(&links->lock);
-	if (later)
+	if (later) {
 		members_close_later(links->closers, list);
-	else
+	} else {
 		members_close(links->closers, list);
+		/* Also what this domain had in its other mode: the recorder drains and counts afterwards. */
+		members_wait(links->closers);
+	}
 	return error;
 }
 

@@ -282,6 +282,26 @@ static void emit_domain_off(struct capture *c, unsigned number)
 	}
 }
 
+/*
+ * The marker sites of other domains that are turned off with this one, in files that are attached to. Under --mode auto
+ * the steady nop of a site is listed as well (files.c), and is not one more site.
+ */
+static unsigned count_off_with(struct capture *c, unsigned number)
+{
+	unsigned n = 0;
+
+	hash_each (c->files, file) {
+		for (unsigned i = 0; !file->refused && i < file->n_sites; i++) {
+			const struct site *s = &c->sites[file->first_site + i];
+			bool is_steady = file->changes && !s->batches && s->kind != RECORD_BATCH_ON;
+
+			n += s->guard == number && !is_steady &&
+			     guard_is_off_with(c, number, s->category);
+		}
+	}
+	return n;
+}
+
 void capture_switch_off(struct capture *c, unsigned number)
 {
 	unsigned rounds = DRAIN_ROUNDS;
@@ -303,9 +323,7 @@ void capture_switch_off(struct capture *c, unsigned number)
 	if (c->batches)
 		capture_catch_up(c);
 	emit_domain_off(c, number);
-	for (unsigned i = 0; i < c->n_sites; i++)
-		c->refused_sites += c->sites[i].guard == number &&
-				    guard_is_off_with(c, number, c->sites[i].category);
+	c->refused_sites += count_off_with(c, number);
 	if (number != GUARD_DOMAINS - 1)
 		return;
 	for (unsigned i = 0; i < c->guard.n_sharing; i++)

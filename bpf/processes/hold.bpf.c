@@ -47,15 +47,16 @@ static long hold_step(__u32 i, struct hold_wait *w)
 }
 
 /*
- * Reserves a request to be released, to be sent by hold(). NULL: the buffer is full, and the thread continues.
+ * Reserves a request to be released, to be sent by hold(). NULL: the buffer is full, and the thread continues. `counts`: not a
+ * thread that forbids itself the counter and is not recorded: it opens no file, and has no next mark that ends its process.
  */
-static __always_inline struct record_hold *hold_reserve(enum hold_reason reason)
+static __always_inline struct record_hold *hold_reserve(enum hold_reason reason, bool counts)
 {
 	struct record_hold *r = bpf_ringbuf_reserve(&holds, sizeof(*r), 0);
 	__u64 pid_tgid;
 
 	if (!r) {
-		if (reason != HOLD_COUNTER)
+		if (counts)
 			account_add(ACCOUNT_HOLD_TIMEOUT);
 		return NULL;
 	}
@@ -68,13 +69,14 @@ static __always_inline struct record_hold *hold_reserve(enum hold_reason reason)
 }
 
 static __always_inline void hold_begin(struct pt_regs *ctx, struct record_hold *r,
-				       enum hold_reason reason, struct hold_wait *w)
+				       enum hold_reason reason, bool counts, struct hold_wait *w)
 {
 	w->ip = PT_REGS_IP(ctx);
 	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
 	/* A mark that comes too early ends the process, which is worse than a thread that waits. */
 	w->deadline = bpf_ktime_get_ns() + hold_limit_ns * (reason == HOLD_COUNTER ? 4 : 1);
 	w->counter = reason == HOLD_COUNTER;
+	w->counts = counts;
 	r->ops.a = w->ticket;
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	set_held(true);
@@ -91,11 +93,11 @@ static __noinline int hold_in_one(struct hold_wait *w)
 }
 
 static __noinline int hold_thread(struct pt_regs *ctx, struct record_hold *r,
-				  enum hold_reason reason)
+				  enum hold_reason reason, bool counts)
 {
 	struct hold_wait w;
 
-	hold_begin(ctx, r, reason, &w);
+	hold_begin(ctx, r, reason, counts, &w);
 	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		hold_in_one(&w);
 	hold_end(&w);
@@ -103,11 +105,11 @@ static __noinline int hold_thread(struct pt_regs *ctx, struct record_hold *r,
 }
 
 static __noinline int hold_thread_in_turns(struct pt_regs *ctx, struct record_hold *r,
-					   enum hold_reason reason)
+					   enum hold_reason reason, bool counts)
 {
 	struct hold_wait w;
 
-	hold_begin(ctx, r, reason, &w);
+	hold_begin(ctx, r, reason, counts, &w);
 	if (!hold_in_turns_begin(&w))
 		hold_end(&w);
 	return 0;
@@ -115,12 +117,12 @@ static __noinline int hold_thread_in_turns(struct pt_regs *ctx, struct record_ho
 
 /* `in_turns` is a constant: what holds threads in turns are programs of their own, which older kernels do not load. */
 static __always_inline void hold(struct pt_regs *ctx, struct record_hold *r,
-				 enum hold_reason reason, bool in_turns)
+				 enum hold_reason reason, bool counts, bool in_turns)
 {
 	if (in_turns)
-		hold_thread_in_turns(ctx, r, reason);
+		hold_thread_in_turns(ctx, r, reason, counts);
 	else
-		hold_thread(ctx, r, reason);
+		hold_thread(ctx, r, reason, counts);
 }
 
 /*
@@ -250,9 +252,9 @@ static __always_inline int hold_for_libraries(struct pt_regs *ctx, bool in_turns
 	if (change == LIBRARIES_UNCHANGED)
 		return 0;
 	reason = change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES;
-	r = hold_reserve(reason);
+	r = hold_reserve(reason, true);
 	if (r)
-		hold(ctx, r, reason, in_turns);
+		hold(ctx, r, reason, true, in_turns);
 	else
 		bpf_map_delete_elem(&linker_calls, &tgid);
 	return 0;
@@ -355,6 +357,7 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct record_hold *r;
 	__u64 reason, first, second;
+	bool counts;
 
 	if (!recording)
 		return 0;
@@ -368,14 +371,15 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 	barrier_var(first);
 	barrier_var(second);
 	if (reason == HOLD_COUNTER) {
-		/* When nothing can be in buffered mode any more, nobody has to wait, and the recorder not to be asked. */
+		/* When nothing can be in buffered mode any more, no thread waits and no request is sent. */
 		if (!forbids_counter(first, second) || buffers_are_left())
 			return 0;
 	} else if (!follow_children ||
 		   !must_hold_execution(traced_flags(tgid), reason, first, second)) {
 		return 0;
 	}
-	r = hold_reserve(reason);
+	counts = reason != HOLD_COUNTER || traced_flags(tgid);
+	r = hold_reserve(reason, counts);
 	if (!r)
 		return 0;
 	if (reason != HOLD_EXECVE)
@@ -384,7 +388,7 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 	    bpf_probe_read_user_str(r->path, sizeof(r->path),
 				    (void *)(reason == HOLD_EXECVE ? first : second)) < 0)
 		r->path[0] = '\0';
-	hold(ctx, r, reason, in_turns);
+	hold(ctx, r, reason, counts, in_turns);
 	return 0;
 }
 

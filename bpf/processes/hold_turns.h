@@ -28,7 +28,8 @@ struct hold_wait {
 	__u64 ticket;
 	__u64 deadline;
 	__u64 ip;
-	__u64 counter; /* HOLD_COUNTER */
+	__u32 counter; /* HOLD_COUNTER */
+	__u32 counts;  /* it is an error if it is not released */
 };
 
 /*
@@ -67,11 +68,8 @@ static __always_inline void set_held(bool held)
 static __always_inline void hold_end(const struct hold_wait *w)
 {
 	set_held(false);
-	/*
-	 * Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). One that forbids itself the
-	 * counter may be anybody's, and opens no file.
-	 */
-	if (can_hold && recording && !w->counter && !hold_is_released(w))
+	/* Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). */
+	if (can_hold && recording && w->counts && !hold_is_released(w))
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 

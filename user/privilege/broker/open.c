@@ -27,12 +27,12 @@
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
-/* A broker forks the starter, which forks the provers. */
-#define FORKED_BY_BROKERS 2
-
 #ifndef V9FS_MAGIC
 #define V9FS_MAGIC 0x01021997
 #endif
+
+/* A broker forks the starter, which forks the provers. */
+#define FORKED_BY_BROKERS 2
 
 static int no_process(struct failure *f, int error, pid_t pid)
 {

@@ -62,6 +62,14 @@ close_over() { # FILE
 			[ -e "$tree/$target" ] || { echo "$1 needs $name, which is nowhere" >&2; return 1; }
 		done
 }
+# And what proftrace loads while it runs, where it is to be had.
+for name in $(grep -aoE '\blib(dw|deflate|lzma|yajl|ncursesw)\.so\.[0-9]+\b' "$build/proftrace" | sort -u); do
+	for dir in $libdirs; do
+		[ -e "$dir/$name" ] || continue
+		cp -L "$dir/$name" "$tree/lib/$triplet/$name"
+		break
+	done
+done
 find "$tree" -type f -perm -u+x -o -type f -name '*.so*' | while read -r file; do
 	close_over "$file"
 done

@@ -183,8 +183,8 @@ $B/asan/libproftrace.a: $(ASAN_OBJECTS)
 LOADED := -ldw -ldeflate -llzma -lyajl -lncursesw
 STUBS := $(if $(filter x86 arm64,$(ARCH)),$B/obj/tools/stubs.o)
 
-# Link-time optimisation does not see the functions that assembly defines.
-$B/obj/tools/stubs.o: CFLAGS += -fno-lto
+# Link-time optimisation does not see the functions that assembly defines. CFLAGS may be an argument of make, as in a package for rpm.
+$B/obj/tools/stubs.o: override CFLAGS += -fno-lto
 
 $B/proftrace: $B/obj/user/main.o $(STUBS) $B/libproftrace.a
 	@echo "  CC    $@"

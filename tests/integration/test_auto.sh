@@ -54,6 +54,8 @@ whole() { # NAME
 		equal "$1: a change of mode is no mark in tables ($file)" "$("$proftrace" report -q --format csv "$tmp/$1.$file" |
 			grep -c 'domain in [a-z]* mode')$("$proftrace" report -q --format csv "$tmp/$1.$file" | grep -c '^instant.*,inside,')" 01
 	done
+	equal "$1: nor is it a row of a comparison" "$("$proftrace" diff "$tmp/$1.pftrace" "$tmp/$1.json" 2>&1 |
+		grep -c 'domain in [a-z]* mode')" 0
 }
 
 "$proftrace" -q --mode auto --strict -o "$tmp/command" --summary-json "$tmp/command.s" -- \

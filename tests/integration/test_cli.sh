@@ -59,7 +59,9 @@ equal "the program starts without them" "$(LD_LIBRARY_PATH=missing "$proftrace" 
 echo '[]' >empty.json
 expect "no library that reads JSON" 1 "cannot load 'libyajl.so.2': .*missing/libyajl.so.2: file too short" \
 	env LD_LIBRARY_PATH=missing "$proftrace" report empty.json
-expect "no library that compresses" 1 "cannot write 'out.json.gz': libdeflate.*cannot be loaded" \
+equal "it is no matter of bytes, and the hint names the package" "$(grep -c 'at byte' "$tmp/err") $(grep '^hint:' "$tmp/err")" \
+	"0 hint: on Debian: apt install libyajl2"
+expect "no library that compresses" 1 "cannot write 'out.json.gz': libdeflate.*cannot be loaded .*apt install libdeflate0" \
 	env LD_LIBRARY_PATH=missing "$proftrace" merge -o out.json.gz "$root/tests/data"/*.json
 expect "no library that unpacks symbols" 1 "cannot load 'liblzma.so.5'" env LD_LIBRARY_PATH=missing "$proftrace" list -f "$proftrace"
 expect "report of a missing file" 1 "No such file" "$proftrace" report nothing.json

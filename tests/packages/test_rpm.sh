@@ -15,6 +15,8 @@ done
 check "a second build elsewhere" env CCACHE_DISABLE=1 SOURCE_DATE_EPOCH="$(cat "$tmp/epoch")" make -s -C "$tmp/another-folder" rpm
 (cd "$tmp/another-folder/build/rpm" && sha256sum -- *.rpm) >"$tmp/second"
 check "a second build elsewhere has the same bytes" diff "$tmp/first" "$tmp/second"
+equal "no link-time optimisation of the stubs, whoever sets CFLAGS" "$(make -C "$root" -Bn CFLAGS="-O2 -flto=auto" build/obj/tools/stubs.o |
+	grep -c -e "-flto=auto -fno-lto")" 1
 rpmlint -c "$root/tests/packages/rpmlint.toml" "$rpms"/*.rpm >"$tmp/rpmlint" 2>&1
 equal "rpmlint" "$(grep -E ': [EW]: |checked' "$tmp/rpmlint" | sed 's/.*checked; \(.*\) warnings.*/\1/')" "0 errors, 0"
 equal "no script but the one before the removal" "$(for file in "$rpms"/*.rpm; do rpm -qp --scripts "$file"; done 2>&1 | grep scriptlet)" \

@@ -51,6 +51,11 @@ static int say(void *context, const struct event *e)
 	return 0;
 }
 
+static int say_others(void *context, const struct event *e)
+{
+	return strstr(e->name->text, "others") ? say(context, e) : 0;
+}
+
 static void numbers_of_two_files_are_two(void **state)
 {
 	struct names *names = names_new(0);
@@ -146,6 +151,42 @@ static void who_joins_has_threads_of_his_own(void **state)
 	names_free(names);
 }
 
+/* A trace that a program names may have more processes than are remembered: those are no one else's either. */
+static void who_speaks_for_one_never_gets_another(void **state)
+{
+	struct names *names = names_new(0);
+	struct owners *o = owners_new(names, true);
+	struct part part = part_of(1, "theirs.json", false);
+	struct said said = { "" };
+	struct event e;
+
+	(void)state;
+	owners_begin(o, &part);
+	owners_restrict(o, 100);
+	for (uint32_t pid = 1000; pid < 1000 + (1 << 18); pid++) {
+		e = EVENT(EVENT_INSTANT, pid, pid);
+		owners_map(o, &e);
+		assert_true(e.pid >= 1 << 22 && e.tid >= 1 << 22);
+	}
+	e = EVENT(EVENT_COUNTER, 0, 0);
+	owners_map(o, &e);
+	assert_true(e.pid >= 1 << 22);
+	e = EVENT(EVENT_BEGIN, 200, 201);
+	owners_map(o, &e);
+	assert_true(e.pid >= 1 << 22 && e.tid >= 1 << 22);
+	e = NAMED(EVENT_PROCESS_NAME, 200, 0, "python");
+	owners_map(o, &e);
+	assert_string_equal(e.name->text, "theirs.json: others");
+	e = EVENT(EVENT_BEGIN, 100, 201);
+	owners_map(o, &e);
+	assert_int_equal(e.pid, 100);
+	assert_true(e.tid >= 1 << 22);
+	owners_end(o, say_others, &said);
+	assert_non_null(strstr(said.text, " theirs.json: others\n"));
+	owners_free(o);
+	names_free(names);
+}
+
 /* --- clocks ------------------------------------------------------------------------------------ */
 
 static struct part clocked(const char *boot, uint64_t monotonic, uint64_t realtime)
@@ -212,6 +253,7 @@ int main(void)
 		cmocka_unit_test(files_of_one_recording_share_theirs),
 		cmocka_unit_test(the_machine_is_no_process),
 		cmocka_unit_test(who_joins_has_threads_of_his_own),
+		cmocka_unit_test(who_speaks_for_one_never_gets_another),
 		cmocka_unit_test(clocks_of_one_boot),
 		cmocka_unit_test(clocks_of_two_boots),
 		cmocka_unit_test(clocks_of_others),

@@ -54,6 +54,8 @@ extern const char static_program[] __attribute__((weak));
 
 void failure_hint_library(struct failure *f, const char *package)
 {
+	if (!f)
+		return;
 	if (static_program)
 		failure_hint(
 			f,

@@ -90,7 +90,8 @@ static int sink_open_packed(struct sink *sink)
 const char *sink_refusal(int error)
 {
 	if (error == -ELIBACC)
-		return "libdeflate, which compresses, cannot be loaded";
+		return "libdeflate, which compresses, cannot be loaded (on Debian: apt install "
+		       "libdeflate0)";
 	return error == -EPERM ? "the existing file belongs to another user" : NULL;
 }
 

@@ -13,7 +13,8 @@
 
 enum {
 	FIRST_INVENTED = 1 << 22, /* the kernel's numbers are below (PID_MAX_LIMIT) */
-	MAX_REMEMBERED = 1 << 18, /* beyond that, numbers are used as they are */
+	/* Beyond that, numbers are used as they are; those of a part that speaks for one process only share one number. */
+	MAX_REMEMBERED = 1 << 18,
 	MAX_TEXT = 1024,
 };
 
@@ -52,6 +53,7 @@ struct owners {
 	uint32_t speaker; /* the only process that the part may have; 0: all */
 	struct owner *map;
 	struct taken *taken;
+	uint32_t others; /* with a speaker: all that is not remembered; 0: there is nothing */
 	uint32_t next;
 	struct owner *last_process, *last_thread;
 };
@@ -82,7 +84,7 @@ void owners_begin(struct owners *o, const struct part *part)
 	o->part = part;
 	o->recording = part->recording;
 	o->own = part->source.origin.version[0] != '\0';
-	o->speaker = 0;
+	o->speaker = o->others = 0;
 }
 
 void owners_restrict(struct owners *o, uint32_t pid)
@@ -127,7 +129,7 @@ static struct owner *owners_lookup(struct owners *o, struct owner **last,
 	return owner;
 }
 
-/* NULL: there are too many, and this process or thread keeps its number. */
+/* NULL: there are too many, and this process or thread keeps its number, or becomes one of the others. */
 static struct owner *owners_add(struct owners *o, const struct owner_key *key)
 {
 	return HASH_COUNT(o->map) < MAX_REMEMBERED ? hash_add_new(hh, o->map, key, *key) : NULL;
@@ -225,6 +227,24 @@ static bool owners_is_machine(const struct owners *o, const struct event *e)
 		e->kind != EVENT_INSTANT_AT);
 }
 
+/* What a process or thread that is not remembered becomes. */
+static uint32_t owners_other(struct owners *o, uint32_t number)
+{
+	if (!o->speaker)
+		return number;
+	if (!o->others)
+		o->others = owners_new_number(o);
+	return o->others;
+}
+
+static const struct name *others_name(struct owners *o)
+{
+	char text[MAX_TEXT];
+
+	snprintf(text, sizeof(text), "%s: others", o->part->label);
+	return names_intern_string(o->names, text);
+}
+
 void owners_map(struct owners *o, struct event *e)
 {
 	uint32_t pid = e->pid, tid = e->tid;
@@ -235,16 +255,19 @@ void owners_map(struct owners *o, struct event *e)
 	owner = owners_process(o, pid);
 	if (owner)
 		e->pid = owner->number;
+	else if (pid != o->speaker)
+		e->pid = owners_other(o, pid);
 	if (e->kind == EVENT_PROCESS_NAME) {
-		e->name = merged_process_name(o, e->name, pid, e->pid);
+		e->name = o->others && e->pid == o->others
+				  ? others_name(o)
+				  : merged_process_name(o, e->name, pid, e->pid);
 		if (owner)
 			owner->named = true;
 	}
 	if (!tid && e->kind != EVENT_BEGIN && e->kind != EVENT_END && e->kind != EVENT_THREAD_NAME)
 		return;
 	owner = owners_thread(o, pid, tid, e->pid);
-	if (owner)
-		e->tid = owner->number;
+	e->tid = owner ? owner->number : owners_other(o, tid);
 	if (e->kind == EVENT_THREAD_NAME) {
 		e->name = merged_thread_name(o, e->name, tid, e->tid);
 		if (owner)
@@ -296,6 +319,16 @@ int owners_end(struct owners *o, int (*each)(void *context, const struct event *
 		} else {
 			e.name = merged_process_name(o, NULL, owner->key.pid, e.pid);
 		}
+		error = each(context, &e);
+	}
+	if (!error && o->others) {
+		const struct event e = {
+			.kind = EVENT_PROCESS_NAME,
+			.pid = o->others,
+			.name = others_name(o),
+			.level = -1,
+		};
+
 		error = each(context, &e);
 	}
 	return error;

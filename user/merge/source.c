@@ -21,9 +21,11 @@ int source_read_failed(struct failure *f, const char *path, int error,
 
 	snprintf(reason, sizeof(reason), "at byte %" PRIu64 ": %s", why->offset, why->message);
 	failure_set(f, error, "cannot read", path,
-		    !why->message[0]	? NULL
-		    : error == -ENOEXEC ? why->message
-					: reason);
+		    !why->message[0]			     ? NULL
+		    : error == -ENOEXEC || error == -ELIBACC ? why->message
+							     : reason);
+	if (error == -ELIBACC)
+		failure_hint_library(f, "libyajl2");
 	if (error == -EBADMSG || error == -E2BIG)
 		failure_hint(f, "the file is damaged, or no profiler wrote it");
 	if (error == -EFBIG && why->message[0])

@@ -47,6 +47,7 @@ struct joining {
 	struct include *include;
 	struct part part;
 	unsigned index;
+	bool is_again; /* another process has named it, too: only the events of this one are new */
 	uint64_t switches; /* context switches and wakeups, which are left out */
 };
 
@@ -59,6 +60,10 @@ static int include_handle_event(void *context, const struct event *event)
 	struct event e = *event;
 	int64_t at;
 
+	if (j->is_again && e.pid != j->include->pid) {
+		r->accounting.marked -= marked;
+		return 0;
+	}
 	/* The recording has its own clocks, and its own names of processes. */
 	if (e.kind == EVENT_CLOCK)
 		return 0;
@@ -205,6 +210,20 @@ static void include_report_refused(const struct include *in, struct failure *f)
 		failure_hint(f, "--include-json FILE reads with the permissions of the caller");
 }
 
+static bool include_was_read(const struct includes *all, unsigned index)
+{
+	const struct include *in = &all->list[index];
+
+	for (unsigned i = 0; i < index && in->absolute; i++) {
+		const struct include *before = &all->list[i];
+
+		if (before->absolute && !before->error && before->device == in->device &&
+		    before->inode == in->inode && !strcmp(before->path, in->path))
+			return true;
+	}
+	return false;
+}
+
 static int include_one(struct including *all, struct include *in, unsigned index)
 {
 	struct joining j = { .all = all, .r = all->r, .include = in, .index = index };
@@ -219,6 +238,7 @@ static int include_one(struct including *all, struct include *in, unsigned index
 	if (in->error) {
 		include_report_refused(in, &f);
 	} else {
+		j.is_again = include_was_read(all->r->includes, index);
 		in->error = include_read_trace(&j, &f);
 		source_close(&j.part.source);
 	}

@@ -51,10 +51,14 @@ struct include *include_add(struct includes *in, const char *path)
 	return include;
 }
 
-static bool include_is_listed(const struct includes *in, const char *path)
+/* What another process names is a further trace: it speaks for another process, and another user may be allowed to read it. */
+static bool include_is_listed(const struct includes *in, const char *path, uint32_t pid, uid_t user)
 {
 	for (unsigned i = 0; i < in->n; i++) {
-		if (in->list[i].from_program && !strcmp(in->list[i].path, path))
+		const struct include *other = &in->list[i];
+
+		if (other->from_program && other->pid == pid && other->requester == user &&
+		    !strcmp(other->path, path))
 			return true;
 	}
 	return false;
@@ -135,7 +139,7 @@ void include_add_named(struct recording *r, const struct event *event)
 
 	if (!in || !path || path->type != ARG_STRING || path->cut || !path->length)
 		return;
-	if (path->s[0] == '/' && include_is_listed(in, path->s))
+	if (path->s[0] == '/' && include_is_listed(in, path->s, event->pid, (uid_t)event->id))
 		return;
 	/* Files of the command line are added at the end and have their own places. */
 	if (in->n >= MAX_FROM_PROGRAMS) {
@@ -153,13 +157,15 @@ void include_add_named(struct recording *r, const struct event *event)
 }
 
 /* Accepts files with contents: a program must not make the recorder drain a kernel log that others read. */
-static int include_check_file(const struct include *in, int fd)
+static int include_check_file(struct include *in, int fd)
 {
 	const struct requester requester = { .uid = in->requester, .n_groups = -1 };
 	struct stat st;
 
 	if (fstat(fd, &st))
 		return -EIO;
+	in->device = st.st_dev;
+	in->inode = st.st_ino;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	if (in->from_program && !requester_may(&requester, fd, &st, S_IROTH))

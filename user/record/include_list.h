@@ -3,6 +3,8 @@
 #ifndef PROFTRACE_RECORD_INCLUDE_LIST_H
 #define PROFTRACE_RECORD_INCLUDE_LIST_H
 
+#include <sys/types.h>
+
 #include "record/record.h"
 
 enum {
@@ -26,6 +28,8 @@ struct include {
 	bool base_is_theirs;
 	uid_t requester; /* the user that the program was when it named the file */
 	uint32_t pid;
+	dev_t device; /* of the opened file */
+	ino_t inode;
 	bool unreachable; /* the error concerns a directory on the path */
 	int error;
 	uint64_t events;

@@ -32,3 +32,10 @@ void domain_off(struct timeline *t, const struct event *e)
 		pools_off(t, p, e->category);
 	}
 }
+
+bool fact_is_change_of_mode(const struct fact *fact)
+{
+	return fact->kind == FACT_INSTANT && fact->scope == SCOPE_GLOBAL && !fact->category &&
+	       (!strcmp(fact->name->text, INSTANT_DOMAIN_BUFFERED) ||
+		!strcmp(fact->name->text, INSTANT_DOMAIN_EXACT));
+}

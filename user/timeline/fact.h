@@ -250,6 +250,9 @@ struct fact {
 	const uint64_t *counter_selves;
 };
 
+/* domains.c: whether it is one of the instants of --mode auto. */
+bool fact_is_change_of_mode(const struct fact *fact);
+
 /* waits.c: a word such as "futex", "page_fault"; "unknown" where the reason was not recorded. */
 const char *wait_reason_text(enum wait_reason reason);
 /* False: no reason has this name. */

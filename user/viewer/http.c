@@ -5,17 +5,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
+
+#include "base/library/library.h"
 
 struct http http;
-
-/* errno says nothing if the library was opened, and one that it needs was not. */
-static int http_open_error(void)
-{
-	const char *reason = dlerror();
-
-	return reason && strstr(reason, strerror(EMFILE)) ? -EMFILE : -ELIBACC;
-}
 
 int http_open(void)
 {
@@ -24,7 +17,7 @@ int http_open(void)
 	if (!http.library)
 		http.library = dlopen(HTTP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!http.library)
-		return http_open_error();
+		return library_error(dlerror());
 #define HTTP_FIND(name)                                           \
 	*(void **)&http.name = dlsym(http.library, "MHD_" #name); \
 	all &= http.name != NULL;

@@ -5,36 +5,49 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
+
+int library_error(const char *reason)
+{
+	if (reason && strstr(reason, strerror(EMFILE)))
+		return -EMFILE;
+	return reason && strstr(reason, strerror(ENFILE)) ? -ENFILE : -ELIBACC;
+}
+
+static int library_failed(const struct library *library, struct failure *f)
+{
+	const char *reason = dlerror();
+	const int error = library_error(reason);
+
+	failure_set(f, error, "cannot load", library->file, error == -ELIBACC ? reason : NULL);
+	if (error == -ELIBACC)
+		failure_hint_library(f, library->package);
+	return error;
+}
 
 int library_load(struct library *library, struct failure *f)
 {
-	const char *reason;
 	void *handle;
+	int error;
 
 	if (!library || library->is_loaded)
 		return 0;
 	handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
-	for (unsigned i = 0; handle && i < library->n_functions; i++) {
-		void *address = dlsym(handle, library->functions[i].name);
-
-		if (address) {
-			*library->functions[i].address = address;
+	if (!handle)
+		return library_failed(library, f);
+	/* All or none: the stubs must not know a library that is unloaded again. */
+	for (unsigned i = 0; i < library->n_functions; i++) {
+		if (dlsym(handle, library->functions[i].name))
 			continue;
-		}
-		reason = dlerror();
-		failure_set(f, -ELIBACC, "cannot load", library->file, reason);
+		error = library_failed(library, f);
 		dlclose(handle);
-		return -ELIBACC;
+		return error;
 	}
-	library->is_loaded = handle != NULL;
-	if (handle)
-		return 0;
-	reason = dlerror();
-	failure_set(f, -ELIBACC, "cannot load", library->file, reason);
-	if (f)
-		failure_hint_library(f, library->package);
-	return -ELIBACC;
+	for (unsigned i = 0; i < library->n_functions; i++)
+		*library->functions[i].address = dlsym(handle, library->functions[i].name);
+	library->is_loaded = true;
+	return 0;
 }
 
 void library_is_missing(void)

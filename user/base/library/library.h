@@ -32,8 +32,11 @@ extern struct library library_lzma __attribute__((weak));
 extern struct library library_ncurses __attribute__((weak));
 extern struct library library_yajl __attribute__((weak));
 
-/* Returns 0, also if it is loaded or linked already, or -ELIBACC. */
+/* Returns 0, also if it is loaded or linked already; -EMFILE or -ENFILE for want of descriptors, otherwise -ELIBACC. */
 int library_load(struct library *library, struct failure *f);
+
+/* The same of what dlerror() said: errno says nothing if the library was opened, and one that it needs was not. */
+int library_error(const char *reason);
 
 /* What a stub calls if its library is not loaded, which is an error of this program. */
 _Noreturn void library_is_missing(void);

@@ -549,16 +549,20 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 			   struct reader_error *ret_error)
 {
 	struct parser *p = calloc(1, sizeof(*p));
-	int error = -ENOMEM, finish_error;
+	int error, finish_error;
 	struct failure f = { 0 };
 
 	if (!p)
 		return -ENOMEM;
-	if (library_load(&library_yajl, &f)) {
+	error = library_load(&library_yajl, &f);
+	if (error) {
 		free(p);
-		return reader_fail(ret_error, -ELIBACC, 0, "%s '%s': %s", f.what, f.object,
-				   f.reason);
+		/* Without a message, it is the error of the system. */
+		return error != -ELIBACC ? error
+					 : reader_fail(ret_error, error, 0, "%s '%s': %s", f.what,
+						       f.object, f.reason);
 	}
+	error = -ENOMEM;
 	p->error = ret_error;
 	p->c.sink = p->draft.sink = sink;
 	p->c.draft = &p->draft;

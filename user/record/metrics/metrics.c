@@ -130,6 +130,8 @@ int metrics_start(const struct metrics_address *address, struct metrics *ret_met
 	int pair[2], listener, error = http_open();
 
 	if (error) {
+		if (error == -EMFILE || error == -ENFILE)
+			return failure_set(f, error, "cannot serve metrics", "", NULL);
 		failure_set(f, error, "cannot serve metrics", "", "libmicrohttpd is missing");
 		failure_hint_library(f, "libmicrohttpd12");
 		return error;

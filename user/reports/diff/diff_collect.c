@@ -401,6 +401,8 @@ static int diff_fact(struct consumer *consumer, const struct fact *fact)
 	struct diff_run *run = &d->runs[d->n_runs];
 	struct diff_row *row;
 
+	if (fact_is_change_of_mode(fact))
+		return 0;
 	if (!run->has_program && (fact->kind == FACT_BEGIN || fact->kind == FACT_ASYNC_END ||
 				  fact->kind == FACT_INSTANT))
 		diff_name_program(run, fact->process, true);

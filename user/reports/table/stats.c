@@ -241,16 +241,9 @@ KIND count_async(struct stats *stats, const struct fact *fact)
 	return 0;
 }
 
-static bool is_change_of_mode(const struct fact *fact)
-{
-	return fact->scope == SCOPE_GLOBAL && !fact->category &&
-	       (!strcmp(fact->name->text, INSTANT_DOMAIN_BUFFERED) ||
-		!strcmp(fact->name->text, INSTANT_DOMAIN_EXACT));
-}
-
 KIND count_instant(struct stats *stats, const struct fact *fact)
 {
-	if (is_change_of_mode(fact))
+	if (fact_is_change_of_mode(fact))
 		return 0;
 	count_stats_mark(stats, fact);
 	stats_thread_row(stats, STATS_INSTANTS, fact)->count++;

@@ -82,6 +82,7 @@ struct unsupported {
 	int listed;
 };
 SELDOM void unsupported_count(struct unsupported *u);
+SELDOM void unsupported_add(struct unsupported *u, uint64_t n);
 
 /* map.c: what was made for a handle. Entries stay; a new value replaces the old one. */
 enum map_kind {

@@ -142,9 +142,10 @@ static inline bool itt_id_is_null(const struct itt_id *id)
 static inline uint64_t itt_open_key(const prof_runtime_domain_t *domain, const struct itt_id *id,
 				    uint64_t kind)
 {
-	uint64_t key = (uint64_t)(uintptr_t)domain ^ kind;
+	uint64_t key = ((uint64_t)(uintptr_t)domain + kind) * UINT64_C(0x9e3779b97f4a7c15);
 
-	key = (key ^ id->d1) * UINT64_C(0xff51afd7ed558ccd);
+	/* Mixed before the id: the next number, or the next domain, is not the next kind. */
+	key = ((key ^ key >> 33) ^ id->d1) * UINT64_C(0xff51afd7ed558ccd);
 	key = ((key ^ key >> 33) ^ id->d2) * UINT64_C(0xc4ceb9fe1a85ec53);
 	key = ((key ^ key >> 33) ^ id->d3) * UINT64_C(0xff51afd7ed558ccd);
 	return key ^ key >> 33;

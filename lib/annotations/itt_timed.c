@@ -71,8 +71,8 @@ __attribute__((destructor)) static void itt_count_open(void)
 	static struct unsupported open = { "ITT tasks with times that never ended", 0, NULL, 0 };
 	uint32_t n = __atomic_load_n(&n_open, __ATOMIC_RELAXED);
 
-	while (n--)
-		unsupported_count(&open);
+	if (n)
+		unsupported_add(&open, n);
 }
 
 /* The key of a task of this thread: no thread has the address of another one's variables. */

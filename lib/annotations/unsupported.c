@@ -12,13 +12,13 @@ static void unsupported_mark(const struct unsupported *u, uint64_t count)
 	prof_counter_arg(prof_domain_get("annotations"), u->name, prof_arg_uint("", count));
 }
 
-void unsupported_count(struct unsupported *u)
+void unsupported_add(struct unsupported *u, uint64_t n)
 {
 	uint64_t count;
 
 	if (!is_recorded())
 		return;
-	count = __atomic_add_fetch(&u->count, 1, __ATOMIC_RELAXED);
+	count = __atomic_add_fetch(&u->count, n, __ATOMIC_RELAXED);
 	if (UNLIKELY(!__atomic_exchange_n(&u->listed, 1, __ATOMIC_RELAXED))) {
 		u->next = __atomic_load_n(&counted, __ATOMIC_RELAXED);
 		while (!__atomic_compare_exchange_n(&counted, &u->next, u, 0, __ATOMIC_RELEASE,
@@ -27,6 +27,11 @@ void unsupported_count(struct unsupported *u)
 	}
 	if ((count & (count - 1)) == 0 || count % 1024 == 0)
 		unsupported_mark(u, count);
+}
+
+void unsupported_count(struct unsupported *u)
+{
+	unsupported_add(u, 1);
 }
 
 /* Behind destructors without a priority, which may count. */

@@ -36,8 +36,9 @@ try() { # NAME PROGRAM COMMAND...
 	wait $process
 	kill -TERM $recorder 2>/dev/null
 	ends $recorder
-	never_else "$name: the program is recorded" \
-		"$("$proftrace" report --format csv "$tmp/t.pftrace" 2>/dev/null | grep -c '^slice,net.rpc,request,')" 1
+	found=$("$proftrace" report --format csv "$tmp/t.pftrace" 2>/dev/null | grep -c '^slice,net.rpc,request,')
+	[ "$found" = 1 ] || sed 's/^/# /' "$tmp/said"
+	never_else "$name: the program is recorded" "$found" 1
 }
 try "no such name" othertool "$attacks/takes_name" harmless "$tmp/othertool"
 try "the parent has the name of a broker" othertool "$attacks/takes_name" proftrace-broke "$tmp/othertool"

@@ -57,6 +57,14 @@ remove_test_users() {
 	done
 	test_users=
 }
+# Until $recorder says in $tmp/said that it records, or has ended with another message.
+until_recording() {
+	for _ in $(seq 400); do
+		grep -q '^proftrace: recording' "$tmp/said" 2>/dev/null && break
+		kill -0 $recorder 2>/dev/null || break
+		sleep 0.05
+	done
+}
 trap 'remove_test_users; rm -rf "$tmp"' EXIT
 
 # Everything here acts as several users.

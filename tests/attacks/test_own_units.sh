@@ -27,11 +27,7 @@ start() { # PROCESS CGROUP: in the background
 record() { # OPTION...
 	"$proftrace" -v -o "$tmp/t" "$@" >"$tmp/said" 2>&1 9>&- &
 	recorder=$!
-	for _ in $(seq 400); do
-		grep -q '^proftrace: recording' "$tmp/said" && break
-		kill -0 $recorder 2>/dev/null || break
-		sleep 0.05
-	done
+	until_recording
 }
 end() {
 	exec 9>&-

@@ -27,11 +27,7 @@ try() { # NAME PROGRAM COMMAND...
 	wait_for "$tmp/out" ready
 	"$proftrace" -v -o "$tmp/t" -n "$program" >"$tmp/said" 2>&1 9>&- &
 	recorder=$!
-	for _ in $(seq 400); do
-		grep -q '^proftrace: recording' "$tmp/said" && break
-		kill -0 $recorder 2>/dev/null || break
-		sleep 0.05
-	done
+	until_recording
 	exec 9>&-
 	wait $process
 	kill -TERM $recorder 2>/dev/null

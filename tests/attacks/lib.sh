@@ -57,10 +57,14 @@ remove_test_users() {
 	done
 	test_users=
 }
-# Until $recorder says in $tmp/said that it records, or has ended with another message.
-until_recording() {
+# Leaves in $recorder one that records, or has ended with another message in $tmp/said. What an earlier one said is gone first: the
+# new one may open the file after we have read it.
+start_recorder() { # OPTION...
+	rm -f "$tmp/said"
+	"$proftrace" -v -o "$tmp/t" "$@" >"$tmp/said" 2>&1 9>&- &
+	recorder=$!
 	for _ in $(seq 400); do
-		grep -q '^proftrace: recording' "$tmp/said" 2>/dev/null && break
+		grep -qs '^proftrace: recording' "$tmp/said" && break
 		kill -0 $recorder 2>/dev/null || break
 		sleep 0.05
 	done

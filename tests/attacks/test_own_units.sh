@@ -24,11 +24,6 @@ start() { # PROCESS CGROUP: in the background
 	sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 1 1 wait' sh "$cgroups/$2" "$programs/every_kind" <"$tmp/in" >"$tmp/$1" 9>&- &
 	started="$started $!"
 }
-record() { # OPTION...
-	"$proftrace" -v -o "$tmp/t" "$@" >"$tmp/said" 2>&1 9>&- &
-	recorder=$!
-	until_recording
-}
 end() {
 	exec 9>&-
 	# shellcheck disable=SC2086
@@ -44,7 +39,7 @@ start users "$users/app.slice/$name.service"
 exec 9>"$tmp/in"
 wait_for "$tmp/system" ready
 wait_for "$tmp/users" ready
-record --unit "$name" --wait
+start_recorder --unit "$name" --wait
 start later-system "$system/$name.service"
 start later-users "$users/app.slice/$name.service"
 wait_for "$tmp/later-system" ready
@@ -55,7 +50,7 @@ never_else "--unit: two processes of the system's unit are recorded, and none of
 start users "$users/app.slice/$name.service"
 exec 9>"$tmp/in"
 wait_for "$tmp/users" ready
-record --unit "user@$$"
+start_recorder --unit "user@$$"
 end
 never_else "--unit user@UID: the user's is recorded" "$(rounds)" 1
 

@@ -25,9 +25,7 @@ try() { # NAME PROGRAM COMMAND...
 	process=$!
 	exec 9>"$tmp/in"
 	wait_for "$tmp/out" ready
-	"$proftrace" -v -o "$tmp/t" -n "$program" >"$tmp/said" 2>&1 9>&- &
-	recorder=$!
-	until_recording
+	start_recorder -n "$program"
 	exec 9>&-
 	wait $process
 	kill -TERM $recorder 2>/dev/null

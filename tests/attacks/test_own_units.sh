@@ -21,6 +21,7 @@ mkdir -p "$cgroups/$system/$name.service" "$cgroups/$users/app.slice/$name.servi
 mkfifo "$tmp/in"
 started=
 start() { # PROCESS CGROUP: in the background
+	rm -f "$tmp/$1"
 	sh -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 1 1 wait' sh "$cgroups/$2" "$programs/every_kind" <"$tmp/in" >"$tmp/$1" 9>&- &
 	started="$started $!"
 }

@@ -13,7 +13,8 @@
 #
 # The tests that record compete with the target on a machine that may be busy. A test that fails gets one
 # second try, which counts; the first failure is shown, and the test is named before the last line, because it
-# has to be investigated. A check whose name ends in "(each time)" gets no second try.
+# has to be investigated. A check whose name ends in "(each time)" gets no second try. The checks that failed are
+# named once more before the last line, since of a long output often only the end is kept.
 set -u
 export CMOCKA_MESSAGE_OUTPUT=TAP
 dir=$(mktemp -d)
@@ -77,6 +78,7 @@ run() { # NAME TRIES PROGRAM...: leaves what they say in NAME.said, and how they
 			try "$program"
 		fi
 		cat "$log"
+		grep '^not ok ' "$log" | grep -v '# SKIP' | sed "s|^not|# failed: $program: not|" >>"$dir/failed"
 		passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	done
 	echo "$passed $failed $skipped" >"$dir/$name.counts"
@@ -100,6 +102,7 @@ run others 2 "$@"
 wait
 [ -z "$beside" ] || cat "$dir/beside.said"
 [ ! -s "$dir/again" ] || echo "# had a second try: $(tr '\n' ' ' <"$dir/again")"
+[ ! -s "$dir/failed" ] || cat "$dir/failed"
 cat "$dir"/*.counts | awk '
 	{ passed += $1; failed += $2; skipped += $3 }
 	END { print passed " passed, " failed " failed, " skipped " skipped"; exit failed || !NR }'

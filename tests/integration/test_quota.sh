@@ -12,6 +12,21 @@ mkdir "$tmp/disk" "$tmp/theirs"
 chown 1000 "$tmp/theirs"
 trap 'umount "$tmp/disk" 2>/dev/null; rm -rf "$tmp"' EXIT
 
+# --quota looks at so many files that it must have a limit: here it is one file with many entries.
+mkdir "$tmp/kept" && echo old >"$tmp/kept/old"
+for n in 100001 100000; do
+	yes "$(stat -c '%d %i old' "$tmp/kept/old")" | head -n $n >"$tmp/kept/.proftrace-kept"
+	"$proftrace" -e none --max-size 1M --quota 1G -o "$tmp/kept/t-$n.json" -- "$programs/every_kind" 1 1 >/dev/null 2>"$tmp/err"
+	equal "$n files within --quota: exit status" $? $((n > 100000))
+	if [ $n -gt 100000 ]; then
+		equal "$n files within --quota: says why, and what to do" \
+			"$(grep -c "^proftrace: cannot keep --quota beside '.*': it has more than 100000 files$\|^hint: remove old traces there" "$tmp/err")" 2
+	else
+		equal "$n files within --quota: says that one more is too many" \
+			"$(grep -c "^proftrace: cannot save which files are within --quota: it has more than 100000 files$" "$tmp/err")" 1
+	fi
+done
+
 check_adds_up() { # NAME SUMMARY
 	equal "$1: the account adds up" "$(field "$2" adds_up)" true
 	equal "$1: written + lost = marked" \

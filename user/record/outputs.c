@@ -438,7 +438,7 @@ static void outputs_apply_quota(struct recording *r)
 	if (!error)
 		return;
 	snprintf(line, sizeof(line), "cannot save which files are within --quota: %s",
-		 strerror(-error));
+		 quota_refusal(error) ?: strerror(-error));
 	recording_log(r, 0, line);
 }
 

@@ -19,8 +19,11 @@
 
 #include "base/array.h"
 
+#define MOST_FILES  100000 /* at the end of a recording, each is looked at */
+#define TEXT_OF(x)  TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+
 enum {
-	MOST_FILES = 100000,
 	LONGEST_LINE = 512, /* two numbers and a name of NAME_MAX bytes */
 };
 
@@ -59,7 +62,7 @@ static int quota_add_name(struct quota *q, const char *name, dev_t device, ino_t
 	    !quota_file_exists(q, &file, &file.bytes))
 		return 0;
 	if (q->n == MOST_FILES)
-		return -ENOSPC;
+		return -E2BIG;
 	if (!array_reserve(q->files, q->n, q->capacity, 16))
 		return -ENOMEM;
 	file.name = strdup(name);
@@ -250,6 +253,11 @@ static int quota_apply_first(struct quota *q)
 	return error == -ENOSPC || error == -EDQUOT ? 0 : error;
 }
 
+const char *quota_refusal(int error)
+{
+	return error == -E2BIG ? "it has more than " TEXT_OF(MOST_FILES) " files" : NULL;
+}
+
 int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, struct failure *f)
 {
 	const char *refusal = NULL;
@@ -272,7 +280,12 @@ int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, str
 		return 0;
 	}
 	quota_close(q);
-	return failure_set(f, error, "cannot keep --quota beside", output, refusal);
+	failure_set(f, error, "cannot keep --quota beside", output,
+		    refusal ? refusal : quota_refusal(error));
+	if (error == -E2BIG)
+		failure_hint(f, "remove old traces there, or write to another directory with -o "
+				"NAME");
+	return error;
 }
 
 void quota_close(struct quota *q)

@@ -24,6 +24,8 @@ struct quota;
 int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, struct failure *f);
 /* Frees everything; the files stay. */
 void quota_close(struct quota *quota);
+/* The reason of an error of quota_add() if strerror() does not describe it, else NULL. */
+const char *quota_refusal(int error);
 /* A finished file, by its path. It is not removed before quota_apply(). Returns 0 or negative errno. */
 int quota_add(struct quota *quota, const char *path, dev_t device, ino_t inode);
 /*

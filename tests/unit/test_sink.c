@@ -495,6 +495,77 @@ static void what_is_discarded_leaves_the_older_one(void **state)
 	sink_discard(NULL);
 }
 
+/* Somebody takes the name after the start: here by a directory, which a rename does not replace even for root. */
+static void what_loses_its_name_is_kept(void **state)
+{
+	static const struct {
+		const char *name, *stem, *ending;
+	} names[] = {
+		{ "t.pftrace", "t.", ".pftrace" },
+		{ "t.json.gz", "t.", ".json.gz" },
+		{ "plain", "plain.", "" },
+		{ "a.gz", "a.", ".gz" },
+		{ "two.parts.json", "two.parts.", ".json" },
+		{ ".hidden", ".hidden.", "" },
+		{ "a.much-longer-than-an-ending", "a.much-longer-than-an-ending.", "" },
+	};
+	char text[64], wanted[300];
+	struct sink *sink;
+	const char *now;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(names) / sizeof(names[0]); i++) {
+		const char *name = names[i / 2].name, *stem = names[i / 2].stem;
+		struct failure f = { 0 };
+
+		snprintf(wanted, sizeof(wanted), "%s", in_directory(name));
+		if (i % 2)
+			assert_int_equal(mkdir(wanted, 0700), 0);
+		assert_int_equal(i % 2 ? sink_open_later(wanted, SINK_PLAIN, &sink)
+				       : sink_open(wanted, SINK_PLAIN, &sink),
+				 0);
+		sink_write(sink, "0123456789", 10);
+		assert_int_equal(sink_displaced(sink, &now), 0);
+		assert_string_equal(now, wanted);
+		if (i % 2 == 0)
+			assert_int_equal(mkdir(wanted, 0700), 0);
+		assert_int_equal(sink_flush(sink), 0);
+		sink_write(sink, "and more", 8);
+		assert_int_equal(sink_close(sink), 0);
+		assert_int_equal(sink_displaced_failure(sink, wanted, &f), -EISDIR);
+		assert_string_equal(f.object, wanted);
+		assert_int_equal(sink_displaced(sink, &now), -EISDIR);
+		assert_int_equal(strncmp(now, wanted, strlen(directory) + 1), 0);
+		now += strlen(directory) + 1;
+		assert_non_null(strstr(f.hint, now));
+		assert_int_equal(strncmp(now, stem, strlen(stem)), 0);
+		assert_int_equal(strlen(now), strlen(stem) + 8 + strlen(names[i / 2].ending));
+		assert_string_equal(now + strlen(stem) + 8, names[i / 2].ending);
+		assert_int_equal(read_file(in_directory(now), text, sizeof(text)), 18);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(rmdir(wanted), 0);
+		sink_discard(sink);
+	}
+}
+
+/* A directory that is removed takes the file with it: nothing can be kept then. */
+static void what_is_removed_is_said(void **state)
+{
+	char gone[64], name[256];
+	struct sink *sink;
+
+	(void)state;
+	snprintf(gone, sizeof(gone), "%s", in_directory("x"));
+	assert_int_equal(sink_open(gone, SINK_PLAIN, &sink), 0);
+	sink_write(sink, "0123456789", 10);
+	assert_int_equal(entries(name), 1);
+	assert_int_equal(unlink(in_directory(name)), 0);
+	assert_int_equal(sink_flush(sink), -ENOENT);
+	assert_int_equal(sink_close(sink), -ENOENT);
+	assert_int_equal(sink_size(sink), 0);
+	sink_free(sink);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +582,8 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_written_is_said_at_once),
 		cmocka_unit_test(says_which_marks_are_in_the_file),
 		cmocka_unit_test(what_is_discarded_leaves_the_older_one),
+		cmocka_unit_test(what_loses_its_name_is_kept),
+		cmocka_unit_test(what_is_removed_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -115,7 +115,8 @@ int record_finish(struct recording *r)
 		if (r->plugins[i].consumer->error)
 			return STATUS_FAILED;
 	}
-	if (r->output_failed || recording_lost_broker(r) || r->cpu_used_up || not_included)
+	if (r->output_failed || r->output_displaced || recording_lost_broker(r) || r->cpu_used_up ||
+	    not_included)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||

@@ -95,7 +95,8 @@ const char *sink_refusal(int error)
 	return error == -EPERM ? "the existing file belongs to another user" : NULL;
 }
 
-int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
+static int sink_open_at(const char *path, enum sink_format format, bool later,
+			struct sink **ret_sink)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
 	int r;
@@ -113,13 +114,23 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 	sink->format = format;
 	r = format == SINK_PLAIN ? 0 : sink_open_packed(sink);
 	if (r == 0)
-		r = target_open(&sink->target, path);
+		r = target_open(&sink->target, path, later);
 	if (r < 0) {
 		sink_free(sink);
 		return r;
 	}
 	*ret_sink = sink;
 	return 0;
+}
+
+int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
+{
+	return sink_open_at(path, format, false, ret_sink);
+}
+
+int sink_open_later(const char *path, enum sink_format format, struct sink **ret_sink)
+{
+	return sink_open_at(path, format, true, ret_sink);
 }
 
 /* --- writing ----------------------------------------------------------------------------------- */
@@ -317,17 +328,42 @@ int sink_write_whole(struct sink *sink, const void *bytes, size_t size)
 	return sink_drain(sink) < 0 ? sink->error : sink_write_all(sink, bytes, size);
 }
 
-static int sink_rename(struct sink *sink)
+static void sink_remove_temporary(struct sink *sink)
 {
-	int error = sink->error ? 0 : target_rename(&sink->target);
+	target_remove(&sink->target);
+	sink->size = 0;
+	sink_add_written_marks(sink, 0);
+	sink->marks = 0;
+}
 
-	return error ? sink_fail(sink, error) : sink->error;
+/* Returns what target_place() returns, but somebody may also have removed the file. */
+static int sink_place(struct sink *sink)
+{
+	int refused = target_place(&sink->target);
+
+	if (refused != -ENOENT)
+		return refused;
+	sink_fail(sink, refused);
+	sink_remove_temporary(sink);
+	return 0;
+}
+
+/* What cannot be renamed at all lies under its temporary name. */
+static void sink_place_finally(struct sink *sink)
+{
+	int refused = sink_place(sink);
+
+	if (refused)
+		target_keep_temporary(&sink->target, refused);
 }
 
 int sink_flush(struct sink *sink)
 {
 	sink_drain(sink);
-	return sink_rename(sink);
+	/* If this fails, it is tried again: a full disk may have no space for a rename. */
+	if (!sink->error)
+		sink_place(sink);
+	return sink->error;
 }
 
 int sink_close(struct sink *sink)
@@ -339,24 +375,37 @@ int sink_close(struct sink *sink)
 			sink_fail(sink, -errno);
 		sink->target.fd = -1;
 	}
-	return sink_rename(sink);
-}
-
-static void sink_remove_temporary(struct sink *sink)
-{
-	target_remove(&sink->target);
-	sink->size = 0;
-	sink_add_written_marks(sink, 0);
-	sink->marks = 0;
+	if (!sink->error)
+		sink_place_finally(sink);
+	return sink->error;
 }
 
 void sink_settle(struct sink *sink)
 {
 	if (!sink->target.temporary)
 		return;
-	/* A full disk may not even have space for the rename. */
-	if (!sink->error || !sink->size || target_rename(&sink->target))
+	if (!sink->error || !sink->size)
 		sink_remove_temporary(sink);
+	else
+		sink_place_finally(sink);
+}
+
+int sink_displaced(const struct sink *sink, const char **ret_path)
+{
+	*ret_path = sink->target.path;
+	return sink->target.temporary ? 0 : sink->target.refused;
+}
+
+int sink_displaced_failure(const struct sink *sink, const char *wanted, struct failure *f)
+{
+	const char *path;
+	int error = sink_displaced(sink, &path);
+
+	if (!error)
+		return 0;
+	failure_set(f, error, "cannot write", wanted, sink_refusal(error));
+	failure_hint(f, "the output is in the same directory, as '%s'", sink->target.name);
+	return error;
 }
 
 bool sink_temporary(const struct sink *sink, int *ret_directory, const char **ret_name)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/failure.h"
 #include "timeline/consumer.h"
 #include "timeline/origin.h"
 
@@ -25,11 +26,17 @@ enum sink_format {
 
 /*
  * Opens `path` ("-": standard output) by creating a temporary file beside it, with O_EXCL, O_NOFOLLOW, mode 0600
- * and an unpredictable name. Returns 0 or negative errno. The file gets its name at the first sink_flush(). A
+ * and an unpredictable name. Returns 0 or negative errno. The file gets its name at the first sink_flush(), or another name
+ * if that is refused: sink_displaced(). A
  * symbolic link of that name is replaced, not followed; a link to a device or a pipe is followed if it belongs to
  * root or to us. A FIFO of another user, and a link to one, is refused with -EPERM.
  */
 int sink_open(const char *path, enum sink_format format, struct sink **ret_sink);
+/*
+ * The same for a file of something that has begun and must not be lost: what has the name, and cannot be replaced, is no
+ * error, but the file gets another name.
+ */
+int sink_open_later(const char *path, enum sink_format format, struct sink **ret_sink);
 /* The reason of an error of sink_open() if strerror() does not describe it, else NULL. */
 const char *sink_refusal(int error);
 
@@ -111,14 +118,21 @@ int sink_flush(struct sink *sink);
 /* Flushes, ends a gzip stream, closes. Returns the sticky error. */
 int sink_close(struct sink *sink);
 /*
- * After an error: renames into place what could be written. If that fails, or if nothing was written, the file is
- * removed, and sink_size() is 0.
+ * After an error: renames into place what could be written, as sink_flush(). If nothing was written, the file is removed, and
+ * sink_size() is 0.
  */
 void sink_settle(struct sink *sink);
 /* Frees. A file that is not in place yet is removed, or settled after an error. */
 void sink_free(struct sink *sink);
 /* The directory and the temporary name of a file that is not in place yet. False: it is, or needs no rename. */
 bool sink_temporary(const struct sink *sink, int *ret_directory, const char **ret_name);
+/*
+ * Why the file has another name than it should have, as negative errno: another user has taken the name since the start, for
+ * example. 0: it has its name, or none yet. *ret_path is set to the path that it has, or will have, in any case.
+ */
+int sink_displaced(const struct sink *sink, const char **ret_path);
+/* Returns the same, and says it in `f`. `wanted`: what sink_open() got. */
+int sink_displaced_failure(const struct sink *sink, const char *wanted, struct failure *f);
 /* For output that is useless in part: removes a file that is not in place yet; an older one stays. */
 void sink_abandon(struct sink *sink);
 void sink_discard(struct sink *sink); /* and frees */

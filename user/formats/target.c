@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+	LONGEST_ENDING = 16, /* .pftrace, .json.gz: what is longer is a part of the name */
+};
+
 static int random_letters(char *out, size_t n)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
@@ -125,7 +129,7 @@ static int target_check_rename(const struct target *target)
 	return old.st_uid == me ? 0 : -EPERM;
 }
 
-static int target_open_regular(struct target *target)
+static int target_open_regular(struct target *target, bool later)
 {
 	const char *slash = strrchr(target->path, '/');
 	char *directory;
@@ -146,6 +150,8 @@ static int target_open_regular(struct target *target)
 		return -errno;
 	target->regular = true;
 	r = target_check_rename(target);
+	if (r == -EPERM && later)
+		r = 0;
 	return r < 0 ? r : target_create_temporary(target);
 }
 
@@ -157,9 +163,9 @@ static int target_standard_stream(const char *path)
 	return strcmp(path, "/dev/stderr") ? -1 : STDERR_FILENO;
 }
 
-static int target_open_path(struct target *target)
+static int target_open_path(struct target *target, bool later)
 {
-	int stream = target_standard_stream(target->path);
+	int stream = target_standard_stream(target->path), r;
 	struct stat st;
 
 	if (stream >= 0) {
@@ -168,33 +174,118 @@ static int target_open_path(struct target *target)
 	}
 	if (!target->path[0])
 		return -ENOENT;
-	if (stat(target->path, &st) == 0 && !S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : target_open_special(target);
-	return target_open_regular(target);
+	if (stat(target->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		r = S_ISDIR(st.st_mode) ? -EISDIR : target_open_special(target);
+		if (!later || (r != -EISDIR && r != -EPERM))
+			return r;
+	}
+	return target_open_regular(target, later);
 }
 
-int target_open(struct target *target, const char *path)
+int target_open(struct target *target, const char *path, bool later)
 {
 	*target = (struct target){ .path = strdup(path), .directory = -1, .fd = -1 };
-	return target->path ? target_open_path(target) : -ENOMEM;
+	return target->path ? target_open_path(target, later) : -ENOMEM;
 }
 
-int target_rename(struct target *target)
+/* The ending, by which people and programs tell formats apart; of NAME.json.gz both parts. */
+static size_t name_stem_length(const char *name)
 {
-	if (!target->temporary)
-		return 0;
-	if (renameat(target->directory, target->temporary, target->directory, target->name) < 0)
-		return -errno;
+	const char *dot = strrchr(name, '.'), *before = dot;
+
+	if (!dot || dot == name || strlen(dot) > LONGEST_ENDING)
+		return strlen(name);
+	if (strcmp(dot, ".gz") != 0)
+		return (size_t)(dot - name);
+	while (before > name && *--before != '.')
+		;
+	return (size_t)((before > name && dot - before <= LONGEST_ENDING ? before : dot) - name);
+}
+
+/* Others can read the letters of the temporary name, and take a name that has these. */
+static int target_other_name(const struct target *target, char out[NAME_MAX + 1])
+{
+	size_t stem = name_stem_length(target->name);
+	char unique[9] = "";
+	int r = random_letters(unique, 8);
+
+	if (!r)
+		snprintf(out, NAME_MAX + 1, "%.*s.%s%s", (int)(stem < 200 ? stem : 200),
+			 target->name, unique, target->name + stem);
+	return r;
+}
+
+static int target_rename_to(const struct target *target, const char *name)
+{
+	return renameat(target->directory, target->temporary, target->directory, name) < 0 ? -errno
+											   : 0;
+}
+
+/* The path of another name in the directory; NULL without memory. */
+static char *target_path_of(const struct target *target, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%.*s%s", (int)(target->name - target->path), target->path, name) < 0
+		       ? NULL
+		       : path;
+}
+
+static void target_set_path(struct target *target, char *path, int refused)
+{
+	target->name = path + (target->name - target->path);
+	free(target->path);
+	target->path = path;
+	target->refused = refused;
+}
+
+static int target_place_elsewhere(struct target *target, int refused)
+{
+	char name[NAME_MAX + 1], *path;
+	int r = target_other_name(target, name);
+
+	if (r)
+		return r;
+	path = target_path_of(target, name);
+	r = path ? target_rename_to(target, name) : -ENOMEM;
+	if (r)
+		free(path);
+	else
+		target_set_path(target, path, refused);
+	return r;
+}
+
+static void target_forget_temporary(struct target *target)
+{
 	free(target->temporary);
 	target->temporary = NULL;
+}
+
+int target_place(struct target *target)
+{
+	int refused = target->temporary ? target_rename_to(target, target->name) : 0;
+
+	if (refused && target_place_elsewhere(target, refused))
+		return refused;
+	target_forget_temporary(target);
 	return 0;
+}
+
+void target_keep_temporary(struct target *target, int refused)
+{
+	char *path = target_path_of(target, target->temporary);
+
+	if (path)
+		target_set_path(target, path, refused);
+	/* Without memory nobody can say where it lies. */
+	target->refused = refused;
+	target_forget_temporary(target);
 }
 
 void target_remove(struct target *target)
 {
 	unlinkat(target->directory, target->temporary, 0);
-	free(target->temporary);
-	target->temporary = NULL;
+	target_forget_temporary(target);
 }
 
 void target_close(struct target *target)

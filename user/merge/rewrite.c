@@ -213,12 +213,17 @@ static int rewrite_output_failed(const struct rewrite *r, struct failure *f)
 
 	for (unsigned i = 0; i < r->n_outputs; i++) {
 		const struct rewrite_output *o = &r->outputs[i];
+		struct failure this = { 0 };
+		int failed = o->written ? sink_displaced_failure(o->sink, o->path, &this)
+					: failure_set(&this, o->consumer->error, "cannot write",
+						      o->path, NULL);
 
-		if (o->written)
+		if (!failed)
 			continue;
 		if (error)
 			failure_print(f, stderr);
-		error = failure_set(f, o->consumer->error, "cannot write", o->path, NULL);
+		error = failed;
+		*f = this;
 	}
 	return error;
 }
@@ -356,12 +361,14 @@ void rewrite_summary(const struct rewrite *r)
 
 	for (unsigned i = 0; i < r->n_outputs; i++) {
 		const struct rewrite_output *o = &r->outputs[i];
+		const char *path;
 		char size[32];
 
 		if (!o->written)
 			continue;
+		sink_displaced(o->sink, &path);
 		print_size(size, sizeof(size), sink_size(o->sink));
-		print_visible(stderr, "%s  %s (%s)\n", o->path, size, o->format);
+		print_visible(stderr, "%s  %s (%s)\n", path, size, o->format);
 	}
 	print_visible(stderr, "%" PRIu64 " event%s\n", a->written, a->written == 1 ? "" : "s");
 	rewrite_print_count(

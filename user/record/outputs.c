@@ -211,7 +211,8 @@ static int output_add(struct recording *r, const char *text, unsigned name, cons
 		o->path = NULL;
 		return failure_set(f, -ENOMEM, "cannot write", text, NULL);
 	}
-	error = sink_open(o->path, form->format, &o->sink);
+	error = r->started_ns ? sink_open_later(o->path, form->format, &o->sink)
+			      : sink_open(o->path, form->format, &o->sink);
 	if (error) {
 		output_cannot_write(f, error, o->path);
 		o->sink = NULL;
@@ -334,6 +335,26 @@ static void outputs_count_failures(struct recording *r)
 	r->all_outputs_failed = failed > 0 && failed == r->n_outputs;
 }
 
+/* The recording goes on, and what lies under another name is this recording's file. */
+static void output_find_displaced(struct recording *r, struct output *o)
+{
+	struct failure f = { 0 };
+	const char *path;
+	char *copy;
+
+	if (o->displaced || !sink_displaced_failure(o->sink, o->path, &f))
+		return;
+	status_clear(r);
+	failure_print(&f, stderr);
+	o->displaced = r->output_displaced = true;
+	sink_displaced(o->sink, &path);
+	copy = strdup(path);
+	if (!copy)
+		return;
+	free(o->path);
+	o->path = copy;
+}
+
 void outputs_flush(struct recording *r)
 {
 	for (unsigned i = 0; i < r->n_outputs; i++) {
@@ -341,6 +362,7 @@ void outputs_flush(struct recording *r)
 
 		if (!h->error)
 			h->error = h->ops->flush(h);
+		output_find_displaced(r, &r->outputs[i]);
 	}
 	outputs_count_failures(r);
 }
@@ -483,6 +505,7 @@ static void output_close(struct recording *r, struct output *o, const struct acc
 		print_visible(stderr, "proftrace: cannot write '%s': %s\n", o->path,
 			      strerror(-h->error));
 	}
+	output_find_displaced(r, o);
 	outputs_remember_file(r, o, known, device, inode);
 }
 

@@ -151,6 +151,7 @@ struct output {
 	unsigned name;	    /* index of its -o */
 	struct sink *sink;
 	struct consumer *consumer;
+	bool displaced; /* `path` is not the one that was asked for */
 };
 
 struct top;
@@ -256,8 +257,9 @@ struct recording {
 	bool starts_later;     /* --start-at is still to come */
 	bool child_ended;      /* a child may have exited: call waitpid() */
 	bool broker_died;
-	bool cpu_used_up;   /* SIGXCPU */
-	bool output_failed; /* at least one output failed */
+	bool cpu_used_up;      /* SIGXCPU */
+	bool output_failed;    /* at least one output failed */
+	bool output_displaced; /* at least one output has another name than was asked for */
 	bool all_outputs_failed;
 	bool write_failed; /* an error occurred that has not been handled yet */
 	bool show_status;

@@ -150,6 +150,7 @@ int summary_prepare(struct recording *r, struct failure *f)
 int summary_json(struct recording *r, const struct account *a)
 {
 	const char *path = r->options->summary_json;
+	struct failure f = { 0 };
 	char *text = NULL;
 	size_t size = 0;
 	int error;
@@ -158,7 +159,7 @@ int summary_json(struct recording *r, const struct account *a)
 		return 0;
 	error = summary_text(r, a, &text, &size);
 	if (!error && !r->summary)
-		error = sink_open(path, SINK_PLAIN, &r->summary);
+		error = sink_open_later(path, SINK_PLAIN, &r->summary);
 	if (!error) {
 		sink_set_cancel(r->summary, recording_should_give_up, r);
 		sink_write(r->summary, text, size);
@@ -166,6 +167,10 @@ int summary_json(struct recording *r, const struct account *a)
 	}
 	free(text);
 	if (error)
-		print_visible(stderr, "proftrace: cannot write '%s': %s\n", path, strerror(-error));
+		failure_set(&f, error, "cannot write", path, NULL);
+	else
+		error = sink_displaced_failure(r->summary, path, &f);
+	if (error)
+		failure_print(&f, stderr);
 	return error;
 }

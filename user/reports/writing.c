@@ -13,6 +13,10 @@ int report_write_file(const char *path, const char *bytes, size_t size, struct f
 		return failure_set(f, error, "cannot write", path, sink_refusal(error));
 	sink_write(sink, bytes, size);
 	error = sink_close(sink);
+	if (error)
+		failure_set(f, error, "cannot write", path, NULL);
+	else
+		error = sink_displaced_failure(sink, path, f);
 	sink_discard(sink);
-	return error ? failure_set(f, error, "cannot write", path, NULL) : 0;
+	return error;
 }

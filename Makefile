@@ -452,7 +452,7 @@ $B/tests/tools/hijacked $B/tests/tools/overreach: include/proftrace.h $B/libprof
 	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $(filter %.c,$^) $B/libproftrace.a -o $@ $(TOOL_LIBS) $(LIBS)
 
 # Calls fail while the broker starts.
-$B/tests/tools/limited: TOOL_LIBS := -Wl,--wrap=dup2,--wrap=dup3,--wrap=pipe2,--wrap=socketpair,--wrap=open
+$B/tests/tools/limited: TOOL_LIBS := -Wl,--wrap=dup2,--wrap=dup3,--wrap=pipe2,--wrap=socketpair,--wrap=open,--wrap=fork,--wrap=pthread_create
 
 # Something else happens in the middle of what the broker does.
 $B/tests/tools/let_go: TOOL_LIBS := -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open,--wrap=sites_attach,--wrap=bpf_map_update_elem

@@ -88,6 +88,12 @@ if make_user owner && capable_copy "$tmp/proftrace"; then
 	equal "for a moment: each ended the start" "$(said "$tmp/said" refused)" "$(said "$tmp/said" places)"
 	never_else "for a moment: nothing was got, and the reason is said" "$(grep -E '^(got|odd|started [^1])' "$tmp/said")" ""
 	equal "without it, it starts, and looks at what a process executes" "$(said "$tmp/said" started)" 1
+	# No process or thread for the time of one call: it starts, or says which limit it is.
+	as "$made_uid" "$made_gid" "$tmp/limited" "$tmp/set-id" processes >"$tmp/said" 2>&1
+	equal "no process for a moment: all was tried" $? 0
+	check "no process for a moment: $(said "$tmp/said" places) calls failed, $(said "$tmp/said" refused) ended the start" \
+		test "$(said "$tmp/said" places)" -ge 8 -a "$(said "$tmp/said" refused)" -ge 5
+	never_else "no process for a moment: nothing was got, and the reason is said" "$(grep -E '^(got|odd)' "$tmp/said")" ""
 else
 	skip "for a moment" "file capabilities cannot be set here"
 fi

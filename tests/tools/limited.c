@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * limited SET-ID
+ * limited SET-ID [processes]
  *
  * As a user with the capabilities that recording needs: while the broker, the keeper and the starter start, their caller sets
  * their limit on descriptors to 0 for the time of one system call that gives a descriptor its place, each of them once. A
  * broker that starts must be complete: if the links of the programs that follow processes are not where they belong, they are
- * replaced, or come to the recorder, and a process that executes SET-ID is recorded.
+ * replaced, or come to the recorder, and a process that executes SET-ID is recorded. With `processes`, it is the limit on
+ * processes, and the calls are those that start a process or a thread.
  *
  * Prints `refused N` and `places N` (calls that failed), `odd CALL: TEXT` for a refusal that does not name the limit, `got
  * TEXT` for what nobody should get, `started CALL` for a broker that started without it, and `started 1` for the last one,
@@ -13,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,47 +34,54 @@
 /* Shared with the processes of the broker. */
 static struct calls {
 	int n;	    /* so far */
-	int failed; /* which one fails */
+	int failed; /* which one fails; 0: none */
 	bool did;
 	char name[16];
 } * calls;
 
 static pid_t recorder;
+static bool processes; /* it is their limit */
 
-/* Returns whether this is the call that fails. */
-static bool call_fails(const char *name, struct rlimit *usual)
+/* Returns whether this is the call that fails. Of the recorder, the descriptors are tried elsewhere. */
+static bool call_fails(const char *name, int resource, struct rlimit *usual)
 {
 	struct rlimit none;
 
-	if (getpid() == recorder ||
+	if (!calls || (resource == RLIMIT_NPROC) != processes ||
+	    (!processes && getpid() == recorder) ||
 	    __atomic_add_fetch(&calls->n, 1, __ATOMIC_SEQ_CST) != calls->failed)
 		return false;
 	calls->did = true;
 	snprintf(calls->name, sizeof(calls->name), "%s", name);
-	getrlimit(RLIMIT_NOFILE, usual);
+	getrlimit(resource, usual);
 	none = (struct rlimit){ 0, usual->rlim_max };
-	return !setrlimit(RLIMIT_NOFILE, &none);
+	return !setrlimit(resource, &none);
 }
 
-#define LIMITED(name, parameters, arguments)                         \
+#define LIMITED(resource, name, parameters, arguments)               \
 	int __real_##name parameters;                                \
 	int __wrap_##name parameters;                                \
 	int __wrap_##name parameters                                 \
 	{                                                            \
 		struct rlimit usual;                                 \
-		bool fails = call_fails(#name, &usual);              \
+		bool fails = call_fails(#name, resource, &usual);    \
 		int result = __real_##name arguments, error = errno; \
                                                                      \
 		if (fails)                                           \
-			setrlimit(RLIMIT_NOFILE, &usual);            \
+			setrlimit(resource, &usual);                 \
 		errno = error;                                       \
 		return result;                                       \
 	}
 
-LIMITED(dup2, (int fd, int place), (fd, place))
-LIMITED(dup3, (int fd, int place, int flags), (fd, place, flags))
-LIMITED(pipe2, (int fds[2], int flags), (fds, flags))
-LIMITED(socketpair, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds))
+LIMITED(RLIMIT_NOFILE, dup2, (int fd, int place), (fd, place))
+LIMITED(RLIMIT_NOFILE, dup3, (int fd, int place, int flags), (fd, place, flags))
+LIMITED(RLIMIT_NOFILE, pipe2, (int fds[2], int flags), (fds, flags))
+LIMITED(RLIMIT_NOFILE, socketpair, (int domain, int type, int protocol, int fds[2]),
+	(domain, type, protocol, fds))
+LIMITED(RLIMIT_NPROC, fork, (void), ())
+LIMITED(RLIMIT_NPROC, pthread_create,
+	(pthread_t * thread, const pthread_attr_t *attr, void *(*run)(void *), void *context),
+	(thread, attr, run, context))
 
 /* Not of files that it can do without. */
 int __real_open(const char *path, int flags, int mode);
@@ -80,7 +89,7 @@ int __wrap_open(const char *path, int flags, int mode);
 int __wrap_open(const char *path, int flags, int mode)
 {
 	struct rlimit usual;
-	bool fails = !strcmp(path, "/dev/null") && call_fails("open", &usual);
+	bool fails = !strcmp(path, "/dev/null") && call_fails("open", RLIMIT_NOFILE, &usual);
 	int fd = __real_open(path, flags, mode), error = errno;
 
 	if (fails)
@@ -172,21 +181,24 @@ static void try_target(struct broker *b, const char *program)
 int main(int argc, char **argv)
 {
 	unsigned refused = 0;
+	int which = 0;
 	bool failed;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	calls = mmap(NULL, sizeof(*calls), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (argc != 2 || calls == MAP_FAILED)
+	processes = argc == 3 && !strcmp(argv[2], "processes");
+	if (argc != 2 + processes || calls == MAP_FAILED)
 		return 3;
 	recorder = getpid();
 	do {
 		struct failure f = { 0 };
 		struct broker *b;
 
-		*calls = (struct calls){ .failed = calls->failed + 1, .name = "nothing" };
+		*calls = (struct calls){ .failed = ++which, .name = "nothing" };
 		b = start_broker(&f);
 		failed = calls->did;
+		calls->failed = 0;
 		if (b) {
 			printf("started %s\n", failed ? calls->name : "1");
 			find_links();
@@ -195,11 +207,12 @@ int main(int argc, char **argv)
 		} else if (!failed) {
 			printf("%s: %s\n", f.what, f.reason);
 			return 2;
-		} else if (!strstr(f.reason, strerror(EMFILE)) || !strstr(f.hint, "ulimit -n")) {
-			printf("odd %s: %s: %s\n", calls->name, f.what, f.reason);
+		} else if (!strstr(f.reason, strerror(processes ? EAGAIN : EMFILE)) ||
+			   !strstr(f.hint, processes ? "ulimit -u" : "ulimit -n")) {
+			printf("odd %s: %s: %s: %s\n", calls->name, f.what, f.reason, f.hint);
 		}
 		refused += !b;
 	} while (failed);
-	printf("refused %u\nplaces %d\n", refused, calls->failed - 1);
+	printf("refused %u\nplaces %d\n", refused, which - 1);
 	return 0;
 }

@@ -23,6 +23,8 @@ int failure_set(struct failure *f, int error, const char *what, const char *obje
 	f->hint[0] = '\0';
 	if (error == -EMFILE && !reason)
 		failure_hint(f, "raise the limit on open files: `ulimit -n 1024`");
+	if (error == -EFBIG && !reason)
+		failure_hint(f, "raise the limit on the size of files: `ulimit -f unlimited`");
 	return error;
 }
 
@@ -46,7 +48,8 @@ void failure_hint_memory(struct failure *f)
 void failure_hint_processes(struct failure *f, int error)
 {
 	if (error == -EAGAIN)
-		failure_hint(f, "raise the limit on processes and threads: `ulimit -u`");
+		failure_hint(f, "raise the limit on processes and threads: `ulimit -u`, or "
+				"pids.max of the control group");
 }
 
 /* Only a static program has it: tools/static.c. */

@@ -41,13 +41,18 @@ static void print_not_found(const struct recording *r)
 
 static void print_disk_full_hint(const struct recording *r)
 {
-	bool full = false;
+	bool full = false, limited = false;
 
 	for (unsigned i = 0; i < r->n_files; i++) {
 		int error = r->files[i].error;
 
-		full |= error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
+		full |= error == -ENOSPC || error == -EDQUOT;
+		limited |= error == -EFBIG;
 	}
+	if (limited)
+		print_visible(stderr,
+			      "hint: raise the limit on the size of files: `ulimit -f unlimited`, "
+			      "or write several files with --max-size SIZE\n");
 	if (full)
 		print_visible(stderr,
 			      "hint: limit the output with --max-size SIZE and --keep N, or write "

@@ -42,6 +42,7 @@ enum optimised_nop {
 	OPTIMISED_NOP_NONE,	  /* breakpoints only */
 	OPTIMISED_NOP_FIVE_BYTES, /* this kernel replaces 5-byte nops, incorrectly: not used */
 	OPTIMISED_NOP_WRONG,	  /* the trial failed: not used */
+	OPTIMISED_NOP_UNTRIED,	  /* it could not be made: not used */
 	OPTIMISED_NOP_CORRECT,
 };
 

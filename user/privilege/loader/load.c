@@ -118,7 +118,8 @@ static void probe_optimised_nop(struct loaded_programs *programs, struct broker_
 	if (programs->uprobe_multi)
 		nop = kernel_optimised_nop(programs->trial);
 	loaded->optimised_nop = nop == OPTIMISED_NOP_CORRECT;
-	programs->breaks_nop5 = nop == OPTIMISED_NOP_FIVE_BYTES || nop == OPTIMISED_NOP_WRONG;
+	programs->breaks_nop5 = nop == OPTIMISED_NOP_FIVE_BYTES || nop == OPTIMISED_NOP_WRONG ||
+				nop == OPTIMISED_NOP_UNTRIED;
 	loaded->breaks_nop5 = programs->breaks_nop5;
 }
 
@@ -495,13 +496,27 @@ void programs_free_skeleton(struct loaded_programs *programs)
 }
 
 /* Where it is wrong, marks would be missing that nobody counts, or processes of others would be changed. */
-static int require_pid_filter(enum pid_filter filter, bool own_only, struct failure *f)
+static int require_pid_filter(const struct pid_filter_trial *trial, bool own_only,
+			      struct failure *f)
 {
-	if (filter == PID_FILTER_RIGHT)
+	int error = -ENOTSUP;
+
+	if (trial->result == PID_FILTER_RIGHT)
 		return 0;
-	failure_set(f, -ENOTSUP, "cannot attach to one process alone", "", pid_filter_text(filter));
-	failure_hint(f, own_only ? "run proftrace with sudo" : "record without --no-children");
-	return -ENOTSUP;
+	if (trial->result == PID_FILTER_UNKNOWN && trial->error) {
+		error = failure_set(
+			f, trial->error,
+			"cannot try whether this kernel restricts a probe to one process", "",
+			NULL);
+		failure_hint_processes(f, error);
+	} else {
+		failure_set(f, error, "cannot attach to one process alone", "",
+			    pid_filter_text(trial->result));
+	}
+	if (!f->hint[0])
+		failure_hint(f,
+			     own_only ? "run proftrace with sudo" : "record without --no-children");
+	return error;
 }
 
 /* How often the timers of the options interrupt each CPU in a second. */
@@ -557,7 +572,6 @@ static int require_buffers(const struct broker_config *config, struct failure *f
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
 {
-	enum pid_filter filter = PID_FILTER_RIGHT;
 	struct pid_filter_trial trial;
 	bool filters;
 	int error = require_rate(config, f) ?: require_buffers(config, f);
@@ -598,8 +612,8 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 		pid_filter_begin(&trial, programs->trial);
 	error = load_and_send(config, programs, loaded, fds, n_fds);
 	if (filters)
-		filter = pid_filter_result(&trial);
+		pid_filter_result(&trial);
 	if (error)
 		return load_log_refuse(f, error);
-	return require_pid_filter(filter, config->own_only, f);
+	return filters ? require_pid_filter(&trial, config->own_only, f) : 0;
 }

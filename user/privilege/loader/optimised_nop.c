@@ -64,7 +64,7 @@ static int try_often(void)
 	return 0;
 }
 
-static int try_in_child(void)
+static enum optimised_nop try_in_child(void)
 {
 	int status;
 	pid_t pid = fork();
@@ -72,35 +72,35 @@ static int try_in_child(void)
 	if (pid == 0)
 		_exit(try_often());
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return 1;
-	return status != 0;
+		return OPTIMISED_NOP_UNTRIED;
+	return status ? OPTIMISED_NOP_WRONG : OPTIMISED_NOP_CORRECT;
 }
 
 uint64_t optimised_nop_step(void)
 {
-	return try_often() || try_in_child();
+	return try_often() ? OPTIMISED_NOP_WRONG : try_in_child();
 }
 
-static bool trial_is_right(struct trial *trial, int program)
+static enum optimised_nop trial_run(struct trial *trial, int program)
 {
-	uint64_t offset = self_offset(optimised_nop_trial_site), is_wrong = 0;
+	uint64_t offset = self_offset(optimised_nop_trial_site), nop = OPTIMISED_NOP_UNTRIED;
 	int link = -1, error;
 
 	if (offset)
 		link = uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL,
 					 NULL, 1, trial_pid(trial));
 	if (link < 0)
-		return false;
-	error = trial_request(trial, TRIAL_OPTIMISED_NOP, &is_wrong);
+		return OPTIMISED_NOP_UNTRIED;
+	error = trial_request(trial, TRIAL_OPTIMISED_NOP, &nop);
 	close(link);
-	if (!error && !is_wrong)
-		error = trial_request(trial, TRIAL_OPTIMISED_NOP, &is_wrong);
-	return !error && !is_wrong;
+	if (!error && nop == OPTIMISED_NOP_CORRECT)
+		error = trial_request(trial, TRIAL_OPTIMISED_NOP, &nop);
+	return error ? OPTIMISED_NOP_UNTRIED : (enum optimised_nop)nop;
 }
 
 enum optimised_nop kernel_optimised_nop(struct trial *trial)
 {
-	bool is_right;
+	enum optimised_nop nop = OPTIMISED_NOP_UNTRIED;
 	int program;
 
 	errno = 0;
@@ -110,10 +110,11 @@ enum optimised_nop kernel_optimised_nop(struct trial *trial)
 	if (errno != EPROTO)
 		return OPTIMISED_NOP_NONE;
 	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
-	is_right = program >= 0 && trial_is_right(trial, program);
-	if (program >= 0)
-		close(program);
-	return is_right ? OPTIMISED_NOP_CORRECT : OPTIMISED_NOP_WRONG;
+	if (program < 0)
+		return nop;
+	nop = trial_run(trial, program);
+	close(program);
+	return nop;
 }
 
 #else
@@ -140,6 +141,8 @@ const char *optimised_nop_text(enum optimised_nop nop)
 		return "breakpoint (this kernel's 5-byte nop corrupts programs and is not used)";
 	case OPTIMISED_NOP_WRONG:
 		return "breakpoint (the trial of the 10-byte nop failed)";
+	case OPTIMISED_NOP_UNTRIED:
+		return "breakpoint (the trial of the 10-byte nop could not be made)";
 	case OPTIMISED_NOP_CORRECT:
 		return "10-byte nop (verified: red zone and fork are intact)";
 	}

@@ -69,43 +69,58 @@ static void *trial_hit(void *unused)
 	return unused;
 }
 
-/* Two hits that count, one of each thread, and one of a forked process, which does not. Returns whether all were made. */
+/*
+ * Two hits that count, one of each thread, and one of a forked process, which does not. Returns 0, or the errno by which not all
+ * of them were made.
+ */
 uint64_t pid_filter_step(void)
 {
 	pthread_t thread;
-	int status;
+	int status, error;
 	pid_t pid;
 
 	pid_filter_trial();
-	if (pthread_create(&thread, NULL, trial_hit, NULL) || pthread_join(thread, NULL))
-		return false;
+	error = pthread_create(&thread, NULL, trial_hit, NULL) ?: pthread_join(thread, NULL);
+	if (error)
+		return (uint64_t)error;
 	pid = fork();
+	if (pid < 0)
+		return (uint64_t)errno;
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pid_filter_trial();
 		_exit(0);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+	return waitpid(pid, &status, 0) == pid && !status ? 0 : ECHILD;
 }
 
-static enum pid_filter trial_run(struct trial *trial, int map, int program)
+/* Returns 0 with *ret_filter, or negative errno. */
+static int trial_run(struct trial *trial, int map, int program, enum pid_filter *ret_filter)
 {
-	uint64_t offset = self_offset((const void *)pid_filter_trial), made = 0, hits = 0;
+	uint64_t offset = self_offset((const void *)pid_filter_trial), failed = 0, hits = 0;
 	unsigned char before[2], after[2];
 	uint32_t first = 0;
+	int link, error;
 
 	memcpy(before, (const void *)pid_filter_trial, sizeof(before));
 	/* Closed by the kernel, which takes long, behind the last instruction of the thread. */
-	if (!offset || uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL,
-					 NULL, 1, trial_pid(trial)) < 0)
-		return PID_FILTER_UNKNOWN;
+	if (!offset)
+		return -ENOENT;
+	link = uprobe_multi_link(UPROBE_ENTRY, program, "/proc/self/exe", &offset, NULL, NULL, 1,
+				 trial_pid(trial));
+	if (link < 0)
+		return link;
 	memcpy(after, (const void *)pid_filter_trial, sizeof(after));
 	pid_filter_trial();
-	if (trial_request(trial, TRIAL_PID_FILTER, &made) || !made ||
-	    bpf_map_lookup_elem(map, &first, &hits))
-		return PID_FILTER_UNKNOWN;
-	return hits == 2 && !memcmp(before, after, sizeof(before)) ? PID_FILTER_RIGHT
-								   : PID_FILTER_WRONG;
+	error = trial_request(trial, TRIAL_PID_FILTER, &failed);
+	error = error ?: -(int)failed;
+	if (error)
+		return error;
+	if (bpf_map_lookup_elem(map, &first, &hits))
+		return -errno;
+	*ret_filter = hits == 2 && !memcmp(before, after, sizeof(before)) ? PID_FILTER_RIGHT
+									  : PID_FILTER_WRONG;
+	return 0;
 }
 
 static void *pid_filter_run(void *context)
@@ -113,20 +128,21 @@ static void *pid_filter_run(void *context)
 	struct pid_filter_trial *t = context;
 	int map, program;
 
-	if (descriptors_unshare(trial_socket(t->trial)))
+	t->error = descriptors_unshare(trial_socket(t->trial));
+	if (t->error)
 		return NULL;
 	map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "counts", sizeof(uint32_t), sizeof(uint64_t), 1,
 			     NULL);
-	program = map < 0 ? -1 : counting_program_load(map);
-	if (program >= 0)
-		t->result = trial_run(t->trial, map, program);
+	program = map < 0 ? map : counting_program_load(map);
+	t->error = program < 0 ? program : trial_run(t->trial, map, program, &t->result);
 	return NULL;
 }
 
 void pid_filter_begin(struct pid_filter_trial *t, struct trial *trial)
 {
 	*t = (struct pid_filter_trial){ .trial = trial, .result = PID_FILTER_UNKNOWN };
-	t->runs = !pthread_create(&t->thread, NULL, pid_filter_run, t);
+	t->error = -pthread_create(&t->thread, NULL, pid_filter_run, t);
+	t->runs = !t->error;
 }
 
 enum pid_filter pid_filter_result(struct pid_filter_trial *t)

@@ -20,6 +20,7 @@ struct pid_filter_trial {
 	pthread_t thread;
 	bool runs;
 	enum pid_filter result;
+	int error; /* negative errno: why the trial could not be made */
 };
 
 void pid_filter_begin(struct pid_filter_trial *t, struct trial *trial);

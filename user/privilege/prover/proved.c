@@ -231,7 +231,9 @@ static int prover_greet(struct provers *p)
 	return error;
 }
 
-static int prover_start_for(struct provers *p, int elf_fd, const struct file_state *state)
+/* Sets *why where it is not what happened to the process. */
+static int prover_start_for(struct provers *p, int elf_fd, const struct file_state *state,
+			    const char **why)
 {
 	int error, prover;
 
@@ -241,6 +243,9 @@ static int prover_start_for(struct provers *p, int elf_fd, const struct file_sta
 	if (!segments_read(elf_fd, &p->segments))
 		return -ENOEXEC;
 	prover = starter_prover(p->starter, elf_fd);
+	if (prover == -EAGAIN)
+		*why = "the process that reads its code cannot be started: raise the limit on "
+		       "processes and threads (`ulimit -u`)";
 	pthread_mutex_lock(&p->lock);
 	p->prover = prover;
 	error = p->ends ? -ECANCELED : prover < 0 ? prover : 0;
@@ -376,7 +381,7 @@ int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsig
 
 	if (!n || n > PROVER_MAX_REQUESTED || !file_state_read(elf_fd, &state))
 		return failure_set(f, -EINVAL, "refused request", "functions", NULL);
-	error = prover_start_for(p, elf_fd, &state);
+	error = prover_start_for(p, elf_fd, &state, &wrong);
 	p->request.head = (struct prover_request){ n, skip_nop5 };
 	memcpy(p->request.vaddrs, vaddrs, n * sizeof(*vaddrs));
 	if (!error)

@@ -95,7 +95,7 @@ static int starter_fork_prover(struct starter *s, prover_fn prove, int elf_fd, i
 	int sockets[2], error;
 
 	if (!starter_end_last(s))
-		return -EAGAIN;
+		return -EBUSY;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
 		return -errno;
 	/* For the broker's end: it must not wait for a prover forever. */
@@ -194,7 +194,7 @@ int starter_prover(int starter, int elf_fd)
 	error = packet_send(starter, "", 1, elf_fd);
 	error = error ?: packet_receive(starter, &answer, sizeof(answer), &channel);
 	if (error < 0)
-		return error;
+		return error == -EAGAIN ? -ETIMEDOUT : error;
 	if (channel >= 0)
 		return channel;
 	return answer < 0 ? answer : -EPROTO;

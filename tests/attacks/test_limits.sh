@@ -97,7 +97,10 @@ count=40 count_as 40 0
 count=12 count_as 12 "$owner_uid"
 record_once
 equal "12 brokers of the user's, and others' do not count: it records" "$? $(grep -c 'too many recordings' "$tmp/said")" "0 0"
-count=16 count_as 4 "$owner_uid"
+count=15 count_as 3 "$owner_uid"
+owner_proftrace check >"$tmp/said" 2>&1 8>&- 9>&-
+never_else "15: check counts as one" "$? $(grep -c 'too many recordings' "$tmp/said")" "0 0"
+count=16 count_as 1 "$owner_uid"
 record_once
 equal "16: it does not" $? 1
 never_else "16: it says so, and why" "$(grep -c '^proftrace: .*too many recordings of this user\|^hint: .*without root' "$tmp/said")" 2

@@ -38,6 +38,33 @@ static error_t check_parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+/* This process loads programs as well, but for moments: it counts as a broker, and is none while it has one. */
+static void check_count(void)
+{
+	struct failure f = { 0 };
+
+	if (!broker_count(&f))
+		return;
+	fflush(stdout);
+	failure_print(&f, stderr);
+	exit(STATUS_FAILED);
+}
+
+/* Whether a broker can load what it needs; the maps stay. */
+static int check_broker(const struct broker_config *config, struct broker_loaded *ret_loaded,
+			struct failure *f)
+{
+	struct broker *broker;
+	int error;
+
+	broker_uncount();
+	error = broker_start(config, &broker, ret_loaded, f);
+	if (!error)
+		broker_stop(broker, true);
+	check_count();
+	return error;
+}
+
 static void check_print(const char *what, bool good, const char *text)
 {
 	print_visible(stdout, "%-28s %-4s %s\n", what, good ? "yes" : "no", text);
@@ -119,7 +146,7 @@ static void check_pid_filter(void)
 
 static void check_probe_sites(void)
 {
-	enum optimised_nop nop = OPTIMISED_NOP_WRONG;
+	enum optimised_nop nop = OPTIMISED_NOP_UNTRIED;
 	struct trial *trial;
 
 	if (!trial_new(&trial)) {
@@ -147,17 +174,14 @@ static void check_pid_namespace(void)
 static bool check_recording(struct broker_loaded *loaded)
 {
 	const struct broker_config config = { .buffer_bytes = 64 << 10, .follow_children = true };
-	struct broker *broker;
 	struct failure f = { 0 };
-	int error = broker_start(&config, &broker, loaded, &f);
 
-	if (error) {
+	if (check_broker(&config, loaded, &f)) {
 		check_print("recording", false, "");
 		fflush(stdout);
 		failure_print(&f, stdout);
 		return false;
 	}
-	broker_stop(broker, true);
 	check_print("recording", true, "the BPF programs load and follow forks, execs and exits");
 	return true;
 }
@@ -176,11 +200,8 @@ static void check_unload(const struct broker_loaded *loaded)
 static bool check_config_loads(const struct broker_config *config, struct broker_loaded *ret_loaded,
 			       struct failure *f)
 {
-	struct broker *broker;
-
-	if (broker_start(config, &broker, ret_loaded, f))
+	if (check_broker(config, ret_loaded, f))
 		return false;
-	broker_stop(broker, true);
 	check_unload(ret_loaded);
 	return true;
 }
@@ -382,10 +403,11 @@ int cmd_check(int argc, char **argv)
 	struct utsname u;
 
 	usage_parse(&usage_check, argc, argv, NULL);
-	if (check_limits(&f) || broker_count(&f)) {
+	if (check_limits(&f)) {
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}
+	check_count();
 	uname(&u);
 	print_visible(stdout, "%-28s %s %s\n", "kernel", u.release, u.machine);
 	check_print("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK),

@@ -138,6 +138,8 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
  * have eBPF programs. Call it before any is loaded.
  */
 int broker_count(struct failure *f);
+/* For a process that has no programs now and starts a broker, which counts itself: it counts as none. */
+void broker_uncount(void);
 /*
  * Ends it. `awaits` false: it may detach what is still attached after this process has ended, which takes some grace
  * periods of RCU.

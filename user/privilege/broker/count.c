@@ -57,6 +57,11 @@ static int process_is_broker(int proc, const char *pid)
 	       strtoul(user + strlen("\nUid:\t"), NULL, 10) == getuid();
 }
 
+void broker_uncount(void)
+{
+	prctl(PR_SET_NAME, "proftrace");
+}
+
 int broker_count(struct failure *f)
 {
 	struct dirent *entry;

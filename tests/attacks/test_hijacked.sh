@@ -46,6 +46,7 @@ for file in "$library" "$(ldd "$attacks/bystander" | sed -n 's/^[[:space:]]*\(\/
 	inode=$(stat -L -c %i "$file")
 	readelf -W --dyn-syms "$file" | awk '$8 ~ /^(_dl_debug_state|execve|execveat|fexecve|prctl|longjmp|__longjmp_chk)(@|$)/ { print $2 }' |
 		while read -r address; do echo "at $inode $((0x$address))"; done
+	linker_calls "$file" | while read -r address; do echo "at $inode $((0x$address))"; done
 done >"$tmp/holds"
 changed() { # PID...
 	for pid; do "$attacks/changed_bytes" "$pid" where 2>/dev/null | grep '^at' | grep -cvxFf "$tmp/holds"; done | tr '\n' ' '

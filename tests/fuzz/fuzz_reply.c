@@ -102,6 +102,7 @@ static void make_bools(uint8_t *reply)
 		offsetof(struct reply, loaded.optimised_nop),
 		offsetof(struct reply, loaded.has_usdt),
 		offsetof(struct reply, loaded.breaks_nop5),
+		offsetof(struct reply, loaded.emulates_calls),
 		offsetof(struct reply, loaded.return_sessions),
 	};
 	unsigned i;

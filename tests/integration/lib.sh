@@ -159,6 +159,11 @@ kernel_can() { # FEATURE, as it is in the first column
 	"$proftrace" check 2>/dev/null | grep -q "^$1  *yes"
 }
 
+# Where a dynamic linker calls the function at which threads are held. (Its code is at the same offsets in the file.)
+linker_calls() { # FILE
+	objdump -d "$1" 2>/dev/null | sed -nE 's/^ *([0-9a-f]+):.*(call|jmp).*<_dl_debug_state(@[^+]*)?>$/\1/p'
+}
+
 # Every test here needs a kernel that can be traced: one that cannot skips all of them. Those that record
 # leave nothing behind, whatever else they are about.
 need_tracing() {

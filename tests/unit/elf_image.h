@@ -26,6 +26,7 @@ enum {
 	IMAGE_SIZE = 0x1000,
 	IMAGE_INTERP = 0x200,
 	IMAGE_STRING = 0x240,
+	IMAGE_UNWIND = 0x280,
 	IMAGE_DYNSYM = 0x300,
 	IMAGE_DYNSTR = 0x380,
 	IMAGE_GNU_HASH = 0x3c0,
@@ -271,6 +272,29 @@ static inline void image_put_stub(struct image *m, size_t at)
 		image_put(m, at, x86, sizeof(x86));
 	else
 		image_put(m, at, arm, sizeof(arm));
+}
+
+/* Fills the code with nops, and adds a table that says that a function begins there. */
+static inline void image_put_unwind(struct image *m)
+{
+	const uint8_t forms[] = { 1, 0x1b, 3, 0x3b };
+	const uint32_t table[] = { 0, 1, IMAGE_CODE_VADDR + IMAGE_CODE - IMAGE_UNWIND, 0 };
+
+	memset(m->bytes + IMAGE_CODE, 0x90, IMAGE_DATA - IMAGE_CODE);
+	image_put(m, IMAGE_UNWIND, forms, sizeof(forms));
+	image_put(m, IMAGE_UNWIND + sizeof(forms), table, sizeof(table));
+	image_put_segment(m, SEG_INTERP, PT_GNU_EH_FRAME, PF_R, IMAGE_UNWIND, IMAGE_UNWIND,
+			  sizeof(forms) + sizeof(table));
+}
+
+/* A call or jump, by its opcode, to the symbol; `more` bytes further than that. */
+static inline void image_put_call(struct image *m, size_t at, uint8_t opcode, int32_t more)
+{
+	int32_t distance =
+		(int32_t)(IMAGE_SYMBOL_VADDR - (IMAGE_CODE_VADDR + (uint64_t)at + 5)) + more;
+
+	m->bytes[at] = opcode;
+	image_put(m, at + 1, &distance, sizeof(distance));
 }
 
 static inline int image_bytes_fd(const void *bytes, size_t size)

@@ -252,6 +252,61 @@ static void functions_by_names(void **state)
 	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
 }
 
+/* Calls of the function at which threads are held in the dynamic linker, and of no other. */
+static void calls_of_the_linker(void **state)
+{
+	const size_t call = IMAGE_CODE + 0x60, last = IMAGE_DATA - 5;
+	const struct broker_site sites[] = { { call + 8, 0, 7 },
+					     { FUNCTION, 0, 3 },
+					     { call, 0, 5 } };
+	struct image m;
+
+	(void)state;
+	init(&m);
+	image_put_unwind(&m);
+	image_put_call(&m, call, 0xe8, 0);
+	image_put_call(&m, call + 8, 0xe9, 0);
+	image_put_call(&m, last, 0xe8, 0);
+	assert_true(proved(&m, BROKER_LIBRARIES, call, 0));
+	assert_true(proved(&m, BROKER_LIBRARIES, call + 8, 0));
+	assert_true(proved(&m, BROKER_LIBRARIES, last, 0));
+	assert_true(proved_all(&m, BROKER_LIBRARIES, sites, 3));
+	assert_false(proved(&m, BROKER_LIBRARIES, call, SWITCH));
+	assert_false(proved(&m, BROKER_LIBRARIES, call + 1, 0));
+	assert_false(proved(&m, BROKER_EXECUTES, call, 0));
+	assert_false(proved(&m, BROKER_FUNCTIONS, call, 0));
+	/* A part of another instruction, one that is not decoded, and no function is known. */
+	m.bytes[call - 1] = 0xb8;
+	assert_false(proved(&m, BROKER_LIBRARIES, call, 0));
+	m.bytes[call - 1] = 0x06;
+	assert_false(proved(&m, BROKER_LIBRARIES, call, 0));
+	m.bytes[call - 1] = 0x90;
+	m.bytes[IMAGE_UNWIND + 12]++;
+	assert_true(proved(&m, BROKER_LIBRARIES, call, 0));
+	m.bytes[IMAGE_UNWIND + 8] = 0;
+	assert_false(proved(&m, BROKER_LIBRARIES, call, 0));
+	m.bytes[IMAGE_UNWIND + 8] = 3;
+	assert_false(proved(&m, BROKER_LIBRARIES, call, 0));
+	m.bytes[IMAGE_UNWIND + 8] = 1;
+	assert_true(proved(&m, BROKER_LIBRARIES, call, 0));
+	/* The code ends in it. */
+	image_segment(&m, SEG_CODE)->p_filesz--;
+	assert_false(proved(&m, BROKER_LIBRARIES, last, 0));
+	/* Others, one of which is proved. */
+	image_put_call(&m, call + 8, 0xe8, 1);
+	assert_false(proved(&m, BROKER_LIBRARIES, call + 8, 0));
+	assert_false(proved_all(&m, BROKER_LIBRARIES, sites, 3));
+	image_put_call(&m, call + 8, 0xea, 0);
+	assert_false(proved(&m, BROKER_LIBRARIES, call + 8, 0));
+	/* No code. */
+	image_put_call(&m, IMAGE_DATA + 0x40, 0xe8, IMAGE_CODE_VADDR - IMAGE_DATA_VADDR);
+	assert_false(proved(&m, BROKER_LIBRARIES, IMAGE_DATA + 0x40, 0));
+	/* Another function. */
+	image_put(&m, IMAGE_DYNSTR + 6, "execve", sizeof("execve"));
+	assert_false(proved(&m, BROKER_LIBRARIES, call, 0));
+	assert_false(proved(&m, BROKER_EXECUTES, call, 0));
+}
+
 /* Each word of what is read, made absurd: nothing but what was asked for is ever proved. */
 static void damaged(void **state)
 {
@@ -372,6 +427,7 @@ int main(void)
 		cmocka_unit_test(probes_by_theirs),
 		cmocka_unit_test(functions_by_symbols),
 		cmocka_unit_test(functions_by_names),
+		cmocka_unit_test(calls_of_the_linker),
 		cmocka_unit_test(damaged),
 		cmocka_unit_test(sections_without_end),
 		cmocka_unit_test(symbols_without_end),

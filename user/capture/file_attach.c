@@ -283,9 +283,9 @@ static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, st
 	file->hold_sites_pending = c->hold_sites_later;
 	if (file->hold_sites_pending)
 		return 0;
-	if (file->linker.offset)
-		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1,
-					   f);
+	if (file->n_linker)
+		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, file->linker,
+					   file->n_linker, f);
 	if (!error && file->n_executes && (c->options.follow_children || c->options.changing))
 		error = files_attach_sites(c, file, links, BROKER_EXECUTES, pid, file->executes,
 					   file->n_executes, f);

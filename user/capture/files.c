@@ -41,7 +41,7 @@ const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode
 
 static bool file_is_wanted(const struct file *file)
 {
-	return file->n_sites || file->n_probes || file->linker.offset || file->n_executes;
+	return file->n_sites || file->n_probes || file->n_linker || file->n_executes;
 }
 
 struct site *site_new(struct capture *c)
@@ -208,7 +208,7 @@ static void count_attached(struct capture *c, struct file *file)
 	if (file->is_counted)
 		return;
 	file->is_counted = true;
-	c->n_linkers += file->linker.offset != 0;
+	c->n_linkers += file->n_linker != 0;
 	c->n_statics += file_has_marks(file) && elf_file_is_static(file->elf);
 	c->n_marked_files += file_has_marks(file);
 }
@@ -270,16 +270,33 @@ static bool find_function_offset(const struct file *file, const char *name, uint
 	       !elf_file_offset(file->elf, vaddr, ELF_EXECUTABLE, ret_offset) && *ret_offset;
 }
 
-/* Finds the hold point of the dynamic linker, and the distance to _r_debug. */
-static void find_linker(struct file *file)
+/*
+ * Finds the hold points of the dynamic linker, and the distances to _r_debug: the calls of _dl_debug_state(), if a probe may be on
+ * them and all are known, or else that function. Where each site needs a link of its own, only the function.
+ */
+static void find_linker(const struct capture *c, struct file *file)
 {
-	uint64_t state, debug;
+	uint64_t state, debug, sites[LINKER_MAX_CALLS];
+	bool has_debug;
+	unsigned n = 0;
 
 	if (elf_file_dynamic_symbol(file->elf, "_dl_debug_state", &state) ||
-	    elf_file_offset(file->elf, state, ELF_EXECUTABLE, &file->linker.offset))
-		file->linker.offset = 0;
-	else if (!elf_file_dynamic_symbol(file->elf, "_r_debug", &debug))
-		file->linker.cookie = debug - state;
+	    elf_file_offset(file->elf, state, ELF_EXECUTABLE, &file->linker_function)) {
+		file->linker_function = 0;
+		return;
+	}
+	has_debug = !elf_file_dynamic_symbol(file->elf, "_r_debug", &debug);
+	if (c->loaded.emulates_calls && c->loaded.uprobe_multi)
+		n = linker_calls_find(file->elf, state, sites);
+	if (!n)
+		sites[n++] = state;
+	for (unsigned i = 0; i < n; i++) {
+		struct broker_site *site = &file->linker[file->n_linker];
+
+		if (!elf_file_offset(file->elf, sites[i], ELF_EXECUTABLE, &site->offset))
+			file->n_linker++;
+		site->cookie = has_debug ? debug - sites[i] : 0;
+	}
 }
 
 static void find_exec_functions(const struct capture *c, struct file *file)
@@ -295,7 +312,7 @@ static void find_exec_functions(const struct capture *c, struct file *file)
 	};
 	unsigned i;
 
-	find_linker(file);
+	find_linker(c, file);
 	for (i = 0; i < (c->options.changing ? 4 : 3); i++) {
 		struct broker_site *site = &file->executes[file->n_executes];
 

@@ -14,6 +14,7 @@
 #include "capture/clocks.h"
 #include "bpf/event.h"
 #include "bpf/sched/wait_reasons.h"
+#include "tracee/code/linker_calls.h"
 #include "tracee/elf_file.h"
 #include "tracee/file_access.h"
 #include "tracee/maps.h"
@@ -70,13 +71,15 @@ struct file {
 	bool changes;		 /* its domains go from exact to buffered mode and back */
 	unsigned n_domain_sites; /* those that are not the control site's */
 	unsigned first_probe,
-		n_probes;	   /* selected USDT probes and functions, also in capture->sites */
-	unsigned n_leaving;	   /* of these, where calls are left by exceptions and longjmp() */
-	unsigned first_call;	   /* those from here on are of functions */
-	bool refused;		   /* cannot be attached to; not tried again */
-	bool is_unmapped;	   /* no process has been seen that has mapped it: */
-	struct timespec changed;   /* when it had been changed when it was read */
-	struct broker_site linker; /* _dl_debug_state; offset 0: not the dynamic linker */
+		n_probes;	  /* selected USDT probes and functions, also in capture->sites */
+	unsigned n_leaving;	  /* of these, where calls are left by exceptions and longjmp() */
+	unsigned first_call;	  /* those from here on are of functions */
+	bool refused;		  /* cannot be attached to; not tried again */
+	bool is_unmapped;	  /* no process has been seen that has mapped it: */
+	struct timespec changed;  /* when it had been changed when it was read */
+	uint64_t linker_function; /* the offset of _dl_debug_state; 0: not the dynamic linker */
+	struct broker_site linker[LINKER_MAX_CALLS]; /* that function, or all its calls */
+	unsigned n_linker;
 	struct broker_site
 		executes[4]; /* the functions of a C library that execute programs, and prctl() */
 	unsigned n_executes;

@@ -159,7 +159,11 @@ static bool other_sites_run(struct running_bytes *r)
 		if (!site_runs_as_read(r, file->executes[i].offset))
 			return false;
 	}
-	return !file->linker.offset || site_runs_as_read(r, file->linker.offset);
+	for (unsigned i = 0; i < file->n_linker; i++) {
+		if (!site_runs_as_read(r, file->linker[i].offset))
+			return false;
+	}
+	return true;
 }
 
 static bool file_has_layers(const struct file *file)
@@ -217,7 +221,8 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
 	}
 	for (i = 0; i < file->n_executes && bare; i++)
 		bare = site_is_bare(&r, file->executes[i].offset);
-	bare = bare && !(file->linker.offset && !site_is_bare(&r, file->linker.offset));
+	for (i = 0; i < file->n_linker && bare; i++)
+		bare = site_is_bare(&r, file->linker[i].offset);
 	close(r.memory);
 	return r.too_many ? TOO_MANY_MAPPINGS
 	       : bare	  ? "its overlay has copied it since the process mapped it"

@@ -295,7 +295,7 @@ static void leave_out_hold_frame(struct capture *c, uint32_t pid, struct program
 {
 	const struct stack_process *p = stack_process_get(c->stacks, pid);
 	const struct code *code = p && stack->n ? find_code(p, stack->addresses[0]) : NULL;
-	uint64_t hold = code && code->file ? code->file->linker.offset : 0;
+	uint64_t hold = code && code->file ? code->file->linker_function : 0;
 
 	if (!hold || stack->addresses[0] - code->start + code->offset - hold >= HOLD_FUNCTION)
 		return;

@@ -265,6 +265,17 @@ static bool is_function(const struct loaded_programs *programs, int elf_fd,
 	return !programs->breaks_nop5 || memcmp(bytes, nop5, sizeof(nop5));
 }
 
+/* The function at which threads are held in the dynamic linker, or a call of it, which the kernel must be able to emulate. */
+static bool is_linker(const struct loaded_programs *programs, int elf_fd,
+		      const struct segments *segments, const struct broker_site *site)
+{
+	unsigned char opcode;
+
+	return is_function(programs, elf_fd, segments, site) &&
+	       pread(elf_fd, &opcode, 1, (off_t)site->offset) == 1 &&
+	       (programs->emulates_calls || !is_x86_call(opcode));
+}
+
 static bool is_site(const struct loaded_programs *programs, enum broker_program program, int elf_fd,
 		    const struct segments *segments, const struct broker_site *site)
 {
@@ -272,6 +283,8 @@ static bool is_site(const struct loaded_programs *programs, enum broker_program 
 		return is_marker(elf_fd, segments, site);
 	if (program == BROKER_USDT)
 		return is_usdt(programs, elf_fd, segments, site);
+	if (program == BROKER_LIBRARIES)
+		return is_linker(programs, elf_fd, segments, site);
 	return is_function(programs, elf_fd, segments, site);
 }
 

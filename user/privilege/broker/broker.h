@@ -118,6 +118,7 @@ struct broker_loaded {
 	bool confined;	      /* the broker has a filter of system calls */
 	bool sample_cycles;   /* cycles trigger the samples, else the clock of each CPU */
 	bool optimised_nop;   /* the trial found the optimised nop correct on this kernel */
+	bool emulates_calls;  /* a probe may be on a call, which the kernel emulates */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	/* With switches_off: the cost of a mark before the BPF program starts to measure it; 0: not known. */
 	uint64_t entry_ns;
@@ -261,6 +262,9 @@ int broker_detach(struct broker *broker, const unsigned *links, unsigned n, bool
  * are others again.
  */
 bool file_is_served(int fd);
+
+/* Whether an instruction of an ELF file for x86-64 begins at this address, by the file's tables of functions. */
+bool instruction_begins(int elf_fd, uint64_t vaddr);
 
 /*
  * Requests the exits of the functions at `n` addresses of an ELF file. Read the reply with

@@ -11,8 +11,8 @@
  * file describes, unless it may write to the file, and then it needs no probe.
  *
  * Three descriptions are accepted: notes of markers, notes of existing USDT probes, and the dynamic
- * symbols of the few functions at which threads are held. (privilege/prover/ verifies recorded
- * functions.) No memory is allocated by sizes in the file, and no pointer is computed from it. All
+ * symbols of the few functions at which threads are held, one of them also at its calls. (privilege/prover/
+ * verifies recorded functions.) No memory is allocated by sizes in the file, and no pointer is computed from it. All
  * data is read with pread(), in limited amounts: numbers at fixed places of structures of fixed
  * size, and names that are only compared with known ones.
  */
@@ -31,6 +31,7 @@
 #define SYMBOLS_MOST  262144	/* of all tables of a file */
 #define SECTIONS_MOST 4096
 #define DYNAMIC_MOST  1024
+#define CALLS_MOST    32 /* of the function at which threads are held */
 #define DESCRIPTION   24 /* bytes of a description that are read */
 #define NT_STAPSDT    3
 #define SYMBOLS_BLOCK 64
@@ -48,6 +49,7 @@ struct proof {
 	unsigned n;
 	bool flushes;	   /* flush sites are proved, and no others */
 	bool has_controls; /* the file has control sites: then flush sites have no semaphore */
+	bool has_called;   /* the function is known whose calls are proved */
 	bool buffered;	   /* the recording may use buffered mode */
 	unsigned left;	   /* sites that are not proved yet; a proved site has cookie 0 */
 	/* Bytes of notes read so far: each section of a file may contain the same notes. */
@@ -334,6 +336,7 @@ static const struct hold_function executes[] = {
 struct names {
 	const struct hold_function *list;
 	unsigned n;
+	bool calls;	  /* calls of the function are proved, too */
 	uint64_t strings; /* the file offset of the names of symbols */
 };
 
@@ -356,6 +359,37 @@ static const struct hold_function *find_named(const struct proof *p, const struc
 	return NULL;
 }
 
+/* Whether the instruction at the site is a call of the function, or a jump to it. */
+static bool site_calls(const struct proof *p, const struct broker_site *site, uint64_t function)
+{
+	unsigned char call[5];
+	int32_t distance;
+	uint64_t vaddr;
+
+	if (!segments_code_vaddr(p->segments, site->offset, sizeof(call), &vaddr) ||
+	    !read_all(p, call, sizeof(call), site->offset) || !is_x86_call(call[0]))
+		return false;
+	memcpy(&distance, call + 1, sizeof(distance));
+	return vaddr + sizeof(call) + (uint64_t)(int64_t)distance == function &&
+	       instruction_begins(p->fd, vaddr);
+}
+
+/* Of one function only: a file may have any number of symbols of this name. Each site takes some decoding. */
+static void prove_calls(struct proof *p, uint64_t function)
+{
+	if (p->has_called)
+		return;
+	p->has_called = true;
+	for (unsigned i = 0; i < p->n && i < CALLS_MOST; i++) {
+		struct broker_site *site = &p->sites[i];
+
+		if (!site->cookie || site->semaphore_offset || !site_calls(p, site, function))
+			continue;
+		site->cookie = 0;
+		p->left--;
+	}
+}
+
 /* Compares `n` consecutive symbols with the names. */
 static void prove_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
 {
@@ -373,11 +407,14 @@ static void prove_symbols(struct proof *p, const struct names *names, uint64_t o
 		for (j = 0; j < some; j++) {
 			if (ELF64_ST_TYPE(block[j].st_info) != STT_FUNC ||
 			    block[j].st_shndx == SHN_UNDEF ||
-			    !find_requested_site(p, block[j].st_value))
+			    (!names->calls && !find_requested_site(p, block[j].st_value)))
 				continue;
 			function = find_named(p, names, block[j].st_name);
-			if (function)
-				prove_site_for(p, block[j].st_value, 0, function->reason);
+			if (!function)
+				continue;
+			prove_site_for(p, block[j].st_value, 0, function->reason);
+			if (names->calls)
+				prove_calls(p, block[j].st_value);
 		}
 	}
 }
@@ -411,11 +448,12 @@ static void read_dynamic_symbols(struct proof *p, struct names *names,
 
 static void read_hold_functions(struct proof *p, enum broker_program program)
 {
-	struct names names = { linker, 1, 0 };
+	struct names names = { linker, 1, true, 0 };
 	unsigned i;
 
 	if (program == BROKER_EXECUTES) {
 		names.list = executes;
+		names.calls = false;
 		names.n = sizeof(executes) / sizeof(executes[0]) - !p->buffered;
 	}
 

@@ -16,7 +16,8 @@ static bool read_all(int fd, void *buffer, size_t size, uint64_t offset)
 
 static void keep(struct segments *s, const Elf64_Phdr *p)
 {
-	if ((p->p_type != PT_LOAD && p->p_type != PT_NOTE && p->p_type != PT_DYNAMIC) ||
+	if ((p->p_type != PT_LOAD && p->p_type != PT_NOTE && p->p_type != PT_DYNAMIC &&
+	     p->p_type != PT_GNU_EH_FRAME) ||
 	    !p->p_filesz || p->p_offset > INT64_MAX || p->p_filesz > INT64_MAX - p->p_offset)
 		return;
 	s->list[s->n++] = (struct segment){
@@ -72,6 +73,18 @@ bool segments_code(const struct segments *s, uint64_t offset, uint64_t size)
 bool segments_data(const struct segments *s, uint64_t offset, uint64_t size)
 {
 	return any(s, false, offset, size);
+}
+
+bool segments_code_vaddr(const struct segments *s, uint64_t offset, uint64_t size,
+			 uint64_t *ret_vaddr)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		if (!s->list[i].code || !within(&s->list[i], offset, size))
+			continue;
+		*ret_vaddr = s->list[i].vaddr + (offset - s->list[i].begin);
+		return true;
+	}
+	return false;
 }
 
 static bool locate(const struct segment *s, uint64_t vaddr, uint64_t *ret_offset)

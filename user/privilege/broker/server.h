@@ -17,7 +17,7 @@ _Noreturn void broker_serve(int socket, const struct broker_config *config);
 #define SEGMENTS_MAX 256
 struct segments {
 	struct segment {
-		uint32_t type;	     /* PT_LOAD, PT_NOTE, PT_DYNAMIC */
+		uint32_t type;	     /* PT_LOAD, PT_NOTE, PT_DYNAMIC, PT_GNU_EH_FRAME */
 		uint64_t begin, end; /* in the file */
 		uint64_t vaddr, align;
 		bool code, data; /* of PT_LOAD */
@@ -29,6 +29,9 @@ bool segments_code(const struct segments *s, uint64_t offset, uint64_t size);
 bool segments_data(const struct segments *s, uint64_t offset, uint64_t size);
 /* Where in the file an address lies: in its code, or in its data that can be written; or in either or none. */
 bool segments_offset(const struct segments *s, uint64_t vaddr, bool code, uint64_t *ret_offset);
+/* The address of code in the file. */
+bool segments_code_vaddr(const struct segments *s, uint64_t offset, uint64_t size,
+			 uint64_t *ret_vaddr);
 bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_offset);
 
 /*
@@ -37,6 +40,12 @@ bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_off
  */
 bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
 		  bool buffered, const struct broker_site *sites, unsigned n);
+
+/* Calls and jumps with a distance of 32 bits. */
+static inline bool is_x86_call(unsigned char opcode)
+{
+	return opcode == 0xe8 || opcode == 0xe9;
+}
 
 /* attach.c: *n_links descriptors are written to links (an array of n), which the caller closes if it fails. */
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,

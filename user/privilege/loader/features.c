@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "privilege/loader/empty_program.h"
@@ -113,6 +114,16 @@ int kernel_turn_function(const struct kernel_types *types)
 	if (id <= 0)
 		id = kernel_types_function(types, "bpf_task_work_schedule_resume_impl");
 	return id > 0 ? id : 0;
+}
+
+bool kernel_emulates_calls(void)
+{
+#ifdef __x86_64__
+	/* map_shadow_stack() with flags that are none: it is not there, the processor cannot, or it says that they are wrong. */
+	return syscall(453, 0ul, 0ul, ~0u) < 0 && (errno == ENOSYS || errno == EOPNOTSUPP);
+#else
+	return false;
+#endif
 }
 
 /*

@@ -22,6 +22,11 @@ bool kernel_has_sleepable_uprobes(void);
  * 0: there is none; or negative errno. `types` may be NULL.
  */
 int kernel_turn_function(const struct kernel_types *types);
+/*
+ * Whether a probe may be on a call instruction, which kernels for x86-64 emulate: no program may have a shadow stack, since
+ * most kernels that know these put the return address onto the other stack alone, and the program dies as the function returns.
+ */
+bool kernel_emulates_calls(void);
 /* Whether a thread still has its memory when the kernel reports its exit, so that buffers in it can be read. */
 bool kernel_exits_with_memory(void);
 

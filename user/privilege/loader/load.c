@@ -121,6 +121,8 @@ static void probe_optimised_nop(struct loaded_programs *programs, struct broker_
 	programs->breaks_nop5 = nop == OPTIMISED_NOP_FIVE_BYTES || nop == OPTIMISED_NOP_WRONG ||
 				nop == OPTIMISED_NOP_UNTRIED;
 	loaded->breaks_nop5 = programs->breaks_nop5;
+	programs->emulates_calls = kernel_emulates_calls();
+	loaded->emulates_calls = programs->emulates_calls;
 }
 
 /* Opens the perf events that run programs at intervals. */

@@ -53,6 +53,7 @@ struct loaded_programs {
 	bool loaded;	       /* the verifier has accepted all */
 	bool uprobe_multi;
 	bool breaks_nop5;
+	bool emulates_calls;
 	bool return_sessions;
 	struct provers *provers; /* with config.functions */
 	struct trial *trial;	 /* until all is loaded */

@@ -37,6 +37,7 @@ record() { # NAME OPTION...
 	equal "$recorded: exit status" $status 0
 	equal "$recorded: the account adds up" "$(field "$tmp/s" adds_up)" true
 	equal "$recorded: no file was refused" "$(field "$tmp/s" files_refused)" 0
+	[ "$(field "$tmp/s" files_refused)" = 0 ] || sed 's/^/#   /' "$tmp/err"
 }
 
 all_marks() {

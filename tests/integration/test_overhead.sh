@@ -28,8 +28,14 @@ marks_of() { # CANON DOMAIN-NAMES: how many marks of these names
 }
 off_ones() { sed -n 's/.*"domain": "\([a-z]*\)".*/\1/p' "$1" | sort | tr '\n' ','; }
 
+# What one mark costs is the machine's, so the limit follows from what all of them cost. Four in five are chatty's. Without
+# it the rest is below 0.7 of all, since the work takes less time as well, unless all is above 85 %.
+"$proftrace" -q -e none --mode exact -o "$tmp/all" --summary-json "$tmp/all.s" --max-overhead 100% -- \
+	"$programs/burden" 1 0 >"$tmp/all.out"
+limit=$(($(percent "$tmp/all.s" highest_percent) * 7 / 10))
+
 # One of three is too much.
-begin one 1 --max-overhead 18%
+begin one 1 --max-overhead "$(echo $limit | awk '{ print $1 / 1000 }')%"
 wait_for "$tmp/one.err" "proftrace: domain 'chatty' switched off"
 "$proftrace" ctl status -p $recorder >"$tmp/status"
 end
@@ -38,8 +44,8 @@ equal "one: the costly domain is switched off, the others are not" "$(off_ones "
 equal "one: in the program, too" "$(said "$tmp/one.out" on)" 110
 check "one: ctl status says so" grep -q "^domain 'chatty' switched off" "$tmp/status"
 equal "one: it is said once while it happens, and once at the end" "$(grep -c "'chatty' switched off" "$tmp/one.err")" 2
-check "one: it cost more than the limit" test "$(percent "$tmp/one.s" overhead_percent)" -gt 18000
-check "one: what is left costs less" test "$(percent "$tmp/one.s" latest_percent)" -lt 18000
+check "one: it cost more than the limit" test "$(percent "$tmp/one.s" overhead_percent)" -gt $limit
+check "one: what is left costs less" test "$(percent "$tmp/one.s" latest_percent)" -lt $limit
 check_account one "$tmp/one.s"
 check_agree one "$tmp/one"
 "$canon" --count "$tmp/one.pftrace" >"$tmp/one.count"
@@ -103,7 +109,7 @@ check "the same work: what it is said to cost is what it costs, within a factor 
 
 # None, though there is much of it, in processes that live for a moment each.
 "$proftrace" -q -e none --mode exact -o "$tmp/none" --summary-json "$tmp/none.s" --max-overhead 100% -- \
-	sh -c "until [ \$(date +%s) -ge $(($(date +%s) + 3)) ]; do '$programs/burden' 0 >>'$tmp/none.out'; done"
+	sh -c "for i in \$(seq 200); do '$programs/burden' 0 >>'$tmp/none.out'; done"
 equal "none: nothing is switched off" "$?$(off_ones "$tmp/none.s")" 0
 check_account none "$tmp/none.s"
 equal "none: all is there" "$(field "$tmp/none.s" written)" \

@@ -25,6 +25,28 @@ for n in 1 2 4; do
 	record "buffers-$n" --buffers $n
 	equal "buffers-$n: there are so many" "$(field "$tmp/buffers-$n.account" buffers)" $n
 done
+
+# The default size, as the kernel shows it of the recorder's descriptors.
+default_size() { # NAME BYTES OPTION... (27: BPF_MAP_TYPE_RINGBUF)
+	name=$1 bytes=$2
+	shift 2
+	largest=$("$proftrace" -q -e none -o "$tmp/size" "$@" -- sh -c 'exec cat "/proc/$PPID/fdinfo"/*' |
+		awk '/^map_type:/ { type = $2 } /^max_entries:/ && type == 27 { print $2 }' | sort -n | tail -1)
+	equal "$name: size of the ring buffer" "$largest" "$bytes"
+}
+
+if [ "$(nproc)" -le 4 ]; then
+	default_size "marks alone" $((32 << 20))
+	default_size "marks alone, two rings" $((16 << 20)) --buffers 2
+	for options in '--mode batch' '--mode auto' --sched --syscalls '--sample 99' '--stack a' '--offcpu 1s'; do
+		# shellcheck disable=SC2086 # an option and its value
+		default_size "$options" $((64 << 20)) $options
+	done
+else
+	skip "the size of the ring buffer" "the default differs on up to 4 CPUs"
+fi
+default_size "--buffer 8M" $((8 << 20)) --buffer 8M --buffers 1
+
 if [ "$(said "$tmp/buffers-4.said" moves)" -gt 0 ]; then
 	ok "threads moved $(said "$tmp/buffers-4.said" moves) times"
 else

@@ -267,6 +267,7 @@ int cmd_top(int argc, char **argv)
 	memset(&a, 0, sizeof(a));
 	record_options_init(&a.record);
 	a.record.stats_only = true;
+	a.record.buffer_bytes = 64 << 20;
 	a.record.verbosity = -1;
 	a.top.interval_ns = 1000000000;
 	if (usage_parse(&usage_top, argc, argv, &a))

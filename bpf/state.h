@@ -35,6 +35,7 @@ const volatile bool follow_children = true;
 /* Each process has links of its own (privilege/broker/follow.c). */
 const volatile bool each_links;
 const volatile bool can_hold = true;
+const volatile bool can_loop = false;	/* the kernel has bpf_loop() */
 const volatile bool any_process = true; /* the invoker may trace all processes */
 const volatile __u32 invoker = 0;	/* the user who records: tasks of other users are hidden */
 

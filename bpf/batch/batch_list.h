@@ -16,7 +16,6 @@
 #include "bpf/state.h"
 
 const volatile bool batching = false;
-const volatile bool can_loop = false; /* the kernel has bpf_loop() */
 
 #define BATCH_EVENTS_UNKNOWN (~0ull)
 #define BATCH_OWNERS_SEVERAL (~0ull)

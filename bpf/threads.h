@@ -16,7 +16,11 @@
 
 #include "bpf/state.h"
 
-#define THREAD_SLOTS 4096 /* a power of two; about 1500 bytes each */
+/* A power of two; about 2000 bytes each, which the kernel clears at each start. */
+#define THREAD_SLOTS 4096
+
+/* In exact mode the broker makes fewer: in buffered mode, more of what other threads have must be found there. */
+const volatile __u32 thread_slots_mask = THREAD_SLOTS - 1;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -46,7 +50,7 @@ static __always_inline bool thread_is_held(const struct task_struct *task)
 
 static __always_inline struct thread_state *thread_state_slot(__u64 pid_tgid)
 {
-	__u32 slot = pid_tgid & (THREAD_SLOTS - 1);
+	__u32 slot = pid_tgid & thread_slots_mask;
 
 	return bpf_map_lookup_elem(&thread_slots, &slot);
 }

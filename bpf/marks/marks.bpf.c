@@ -200,6 +200,21 @@ __noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, __u64 pid_tgid, 
 	return 0;
 }
 
+static __always_inline void send_wanted_stack(struct pt_regs *ctx, const struct mark *m)
+{
+	if (mark_stack_is_wanted(m))
+		send_mark_stack((struct bpf_user_pt_regs_t *)ctx, m->pid_tgid, m->ts, m->site,
+				m->name);
+}
+
+/* Of a program of its own (mark_with_stack below). */
+static __always_inline bool emit_stack_and_mark(struct pt_regs *ctx, struct thread_state *st,
+						struct mark *m)
+{
+	send_wanted_stack(ctx, m);
+	return emit_mark(ctx, st, m);
+}
+
 /* Sends a mark. `marks`: the number of marks that this CPU has seen before. */
 static __always_inline bool send_mark(struct thread_state *st, struct pt_regs *ctx, struct mark *m,
 				      __u64 marks, emitter emits)
@@ -211,9 +226,6 @@ static __always_inline bool send_mark(struct thread_state *st, struct pt_regs *c
 
 	if (st->lost)
 		send_lost(st, m->pid_tgid);
-	if (mark_stacks && mark_stack_is_wanted(m))
-		send_mark_stack((struct bpf_user_pt_regs_t *)ctx, m->pid_tgid, m->ts, m->site,
-				m->name);
 	if (emits(ctx, st, m))
 		return true;
 	account_add(ACCOUNT_FULL);
@@ -304,12 +316,8 @@ static __always_inline bool process_timed_mark(struct thread_state *st, struct p
 	return true;
 }
 
-/*
- * A global function: the verifier treats a state from one map and a state from another map as
- * different forever, and would check all of this twice.
- */
-__noinline int handle_mark_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
-			       __u64 pid_tgid)
+static __always_inline int handle_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+				      __u64 pid_tgid, emitter emits)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct mark m = {};
@@ -332,9 +340,25 @@ __noinline int handle_mark_hit(struct bpf_user_pt_regs_t *regs, struct thread_st
 	}
 	if (!mark_is_selected(st, &m, token, cookie))
 		return 0;
-	if (process_timed_mark(st, ctx, &m, token, emit_mark) && guarded)
+	if (process_timed_mark(st, ctx, &m, token, emits) && guarded)
 		guard_end(bpf_get_current_task_btf(), m.guard, &time);
 	return 0;
+}
+
+/*
+ * A global function: the verifier treats a state from one map and a state from another map as
+ * different forever, and would check all of this twice.
+ */
+__noinline int handle_mark_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+			       __u64 pid_tgid)
+{
+	return handle_hit(regs, st, pid_tgid, emit_mark);
+}
+
+__noinline int handle_hit_with_stack(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+				     __u64 pid_tgid)
+{
+	return handle_hit(regs, st, pid_tgid, emit_stack_and_mark);
 }
 
 SEC("uprobe")
@@ -347,4 +371,20 @@ int mark(struct pt_regs *ctx)
 		return 0;
 	stay_on_thread_stack(ctx);
 	return handle_mark_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
+}
+
+/*
+ * Takes the place of mark() where call stacks of marks are wanted. The kernel loads all functions that a program may call
+ * before it finds out which of them it does: those that walk stacks are longer than all others together.
+ */
+SEC("uprobe")
+int mark_with_stack(struct pt_regs *ctx)
+{
+	__u64 pid_tgid;
+	struct thread_state *st = current_thread_state(&pid_tgid);
+
+	if (!st)
+		return 0;
+	stay_on_thread_stack(ctx);
+	return handle_hit_with_stack((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
 }

@@ -177,6 +177,8 @@ static __always_inline bool emit_usdt_as(struct thread_state *st, struct mark *m
 
 static __always_inline bool emit_usdt(struct pt_regs *ctx, struct thread_state *st, struct mark *m)
 {
+	if (mark_stacks)
+		send_wanted_stack(ctx, m);
 	if (has_counters(m->kind))
 		return emit_usdt_as(st, m, true);
 	return emit_usdt_as(st, m, false);

@@ -29,7 +29,7 @@
 #include "privilege/privileges.h"
 #include "proftrace.skel.h"
 
-#define SLOTS	    4096 /* THREAD_SLOTS of bpf/threads.h */
+#define SLOTS	    4096 /* THREAD_SLOTS of bpf/threads.h, or a multiple of what is used of them */
 #define SLEEP_US    50000
 #define TIMES	    4
 #define READINGS    3 /* after which what was written is seen */

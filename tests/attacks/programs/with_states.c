@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLOTS	4096 /* THREAD_SLOTS of bpf/threads.h */
+#define SLOTS	4096 /* THREAD_SLOTS of bpf/threads.h, or a multiple of what is used of them */
 #define LARGEST 8192
 
 static int map = -1;

@@ -21,7 +21,7 @@
 #include "base/clock.h"
 
 #define UNTRACES_NS	20000000000ull
-#define SLOTS		4096 /* THREAD_SLOTS of bpf/threads.h */
+#define SLOTS		4096 /* THREAD_SLOTS of bpf/threads.h, or a multiple of what is used of them */
 #define LIMIT_STEP	(64 << 10)
 #define LIMITS		3
 #define FORKS		3

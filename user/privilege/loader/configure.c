@@ -84,6 +84,7 @@ static void configure_sched(struct proftrace_bpf *skel, const struct broker_conf
 static void configure_unneeded_maps(struct proftrace_bpf *skel, const struct broker_config *config,
 				    bool has_unwind, bool all)
 {
+	const bool every = all || !config->batching;
 	struct bpf_map *const tables[] = { skel->maps.table_rows, skel->maps.table_pages,
 					   skel->maps.table_asyncs };
 	struct bpf_map *const unwind[] = { skel->maps.unwind_rows,	skel->maps.unwind_rules,
@@ -92,21 +93,40 @@ static void configure_unneeded_maps(struct proftrace_bpf *skel, const struct bro
 
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		bpf_map__set_autocreate(tables[i], all || config->table_rows);
+	/* Those that walk stacks are not loaded otherwise, or with usdt(), where the verifier may see them. */
 	for (unsigned i = 0; i < sizeof(unwind) / sizeof(unwind[0]); i++)
-		bpf_map__set_autocreate(unwind[i], all || has_unwind);
+		bpf_map__set_autocreate(unwind[i],
+					all || has_unwind ||
+						(every && (config->usdt || config->functions)));
 	bpf_map__set_autocreate(skel->maps.usdt_specs, all || config->usdt || config->functions);
-	bpf_map__set_autocreate(skel->maps.steps, all || config->schedule.active);
+	bpf_map__set_autocreate(skel->maps.steps, every || config->schedule.active);
 	bpf_map__set_autocreate(skel->maps.sent_comms, all || config->sched);
 	bpf_map__set_autocreate(skel->maps.syscall_slots, all || config->syscalls);
 	bpf_map__set_autocreate(skel->maps.counter_events,
-				all || counters_have(&config->counters, COUNTER_PERF));
+				every || counters_have(&config->counters, COUNTER_PERF));
 }
 
-/* Marks are either recorded or aggregated. Only one of the two programs is loaded. */
+struct bpf_program *programs_marks(const struct proftrace_bpf *skel,
+				   const struct broker_config *config)
+{
+	if (config->table_rows)
+		return skel->progs.aggregate;
+	return config->mark_stacks ? skel->progs.mark_with_stack : skel->progs.mark;
+}
+
+/* Marks are either recorded or aggregated. Only one of these programs is loaded. */
+static void configure_marks(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	const struct bpf_program *marks = programs_marks(skel, config);
+
+	bpf_program__set_autoload(skel->progs.mark, marks == skel->progs.mark);
+	bpf_program__set_autoload(skel->progs.mark_with_stack,
+				  marks == skel->progs.mark_with_stack);
+	bpf_program__set_autoload(skel->progs.aggregate, marks == skel->progs.aggregate);
+}
+
 static void configure_tables(struct proftrace_bpf *skel, uint32_t rows)
 {
-	bpf_program__set_autoload(skel->progs.mark, !rows);
-	bpf_program__set_autoload(skel->progs.aggregate, rows);
 	if (!rows)
 		return;
 	skel->rodata->table_mask = rows - 1;
@@ -217,6 +237,15 @@ unsigned configured_buffers(const struct broker_config *config)
 	return config->buffers ? config->buffers : 1;
 }
 
+/* A thread whose slot another one has keeps its state elsewhere, which takes longer at each mark, but is as good. */
+static void configure_threads(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	uint32_t n = bpf_map__max_entries(skel->maps.thread_slots) / (config->batching ? 1 : 4);
+
+	bpf_map__set_max_entries(skel->maps.thread_slots, n);
+	skel->rodata->thread_slots_mask = n - 1;
+}
+
 /* The map `records` gets the smallest possible size: another one takes its place (background.h), or is not needed. */
 static void configure_buffers(struct proftrace_bpf *skel, const struct broker_config *config)
 {
@@ -293,8 +322,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 			struct broker_loaded *loaded)
 {
 	if (programs->uprobe_multi)
-		configure_attach_types(skel, config->table_rows ? skel->progs.aggregate
-								: skel->progs.mark);
+		configure_attach_types(skel, programs_marks(skel, config));
 	configure_holds(skel, programs, loaded);
 	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
@@ -318,9 +346,10 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	configure_sched(skel, config);
 	configure_samples(skel, config);
 	configure_unwind(skel, config, loaded);
+	configure_threads(skel, config);
+	configure_marks(skel, config);
 	configure_tables(skel, config->table_rows);
-	configure_unneeded_maps(skel, config, loaded->has_unwind,
-				programs->all_maps || !config->batching);
+	configure_unneeded_maps(skel, config, loaded->has_unwind, programs->all_maps);
 	configure_batching(skel, config, types);
 	configure_allocations(skel, types);
 	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi,

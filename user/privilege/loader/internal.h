@@ -5,6 +5,7 @@
 
 #include "privilege/loader/loader.h"
 
+struct bpf_program;
 struct kernel_types;
 struct proftrace_bpf;
 
@@ -12,6 +13,9 @@ struct proftrace_bpf;
 void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
 			const struct kernel_types *types, struct loaded_programs *programs,
 			struct broker_loaded *loaded);
+/* The program that is attached to markers. */
+struct bpf_program *programs_marks(const struct proftrace_bpf *skel,
+				   const struct broker_config *config);
 /* The number of ring buffers. */
 unsigned configured_buffers(const struct broker_config *config);
 /* counter_off.c: sets counter_off_in of bpf/state.h. */

@@ -199,7 +199,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		const struct kernel_types *types, struct background *background,
 		struct loaded_programs *programs, struct broker_loaded *loaded)
 {
-	struct bpf_program *marks = config->table_rows ? skel->progs.aggregate : skel->progs.mark;
+	struct bpf_program *marks = programs_marks(skel, config);
 	int error;
 
 	programs_configure(skel, config, types, programs, loaded);

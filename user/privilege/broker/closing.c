@@ -196,8 +196,6 @@ struct closers *closers_new(void)
 	c->keeper = error ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	if (!error && c->keeper < 0)
 		error = -errno;
-	if (!error && packet_receive(c->socket, &error, sizeof(error), NULL) != sizeof(error))
-		error = -EPIPE;
 	if (!error)
 		return c;
 	if (c->keeper >= 0)
@@ -206,6 +204,14 @@ struct closers *closers_new(void)
 	free(c);
 	errno = -error;
 	return NULL;
+}
+
+int closers_await(const struct closers *c)
+{
+	int error;
+
+	return packet_receive(c->socket, &error, sizeof(error), NULL) == sizeof(error) ? error
+										       : -EPIPE;
 }
 
 int closers_fd(const struct closers *c)

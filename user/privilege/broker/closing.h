@@ -9,6 +9,11 @@
 
 /* Before there are links, threads and a filter of system calls. Returns NULL on failure, with errno set. */
 struct closers *closers_new(void);
+/*
+ * Once, before anything is closed: whether the keeper is ready. Returns 0 or a negative errno. On a busy machine it gets a CPU
+ * milliseconds later, in which the broker can do something else.
+ */
+int closers_await(const struct closers *closers);
 /* A pidfd of the keeper. When that has ended, nothing can be closed any more but by closers_end(). */
 int closers_fd(const struct closers *closers);
 /*

@@ -583,6 +583,9 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
 	if (error)
 		return error;
+	error = closers_await(closers);
+	if (error)
+		return server_cannot_start(f, error);
 	zombie = trial_end(s->programs.trial);
 	if (zombie < 0)
 		return server_cannot_start(f, zombie);

@@ -90,6 +90,16 @@ record_program "linked, no children" --no-children -- "$tmp/linked" 1 0 -
 record_program "linked, executed by a child" -- sh -c "'$tmp/linked' 1 0 -; true"
 record_program "linked by name" -- "$tmp/named/program" 1 0 -
 
+# The same for libraries of the system: nobody is held as a command begins that is linked with them alone.
+if kernel_can "holding new libraries"; then
+	echo 'int main(void) { return 0; }' | gcc -xc - -o "$tmp/system" -Wl,--no-as-needed -lm -lstdc++
+	check "a program is linked with libraries of the system" "$tmp/system"
+	"$proftrace" record -q -e none -o "$tmp/t" --summary-json "$tmp/s" -- "$tmp/system" 2>"$tmp/err"
+	equal "libraries of the system: no thread is held" "$(field "$tmp/s" threads_held)" 0
+else
+	skip "libraries of the system: no thread is held" "this kernel cannot hold threads"
+fi
+
 record "$n libraries, no children" --no-children
 all_marks
 record "$n libraries, guarded" --max-overhead 90%

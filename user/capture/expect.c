@@ -7,8 +7,9 @@
  * itself, as it maps the file.
  *
  * The libraries are searched for where their names say: at a path, or in the directories of DT_RPATH, LD_LIBRARY_PATH and
- * DT_RUNPATH. The standard directories are only searched where threads cannot be held. A library that is not found, or that
- * is another one than the linker finds, is attached to as soon as it is mapped.
+ * DT_RUNPATH, and in the standard directories before a command of ours begins, which then need not be held at its begin, and
+ * where threads cannot be held. A library that is not found, or that is another one than the linker finds, is attached to as
+ * soon as it is mapped.
  *
  * Programs with plug-ins open one after the other, in each of their processes, and each time a thread is held although most
  * have nothing to attach to. So when a second library of a folder is opened, all files there are read at moments in which
@@ -210,7 +211,7 @@ static void find_library(void *context, const char *name)
 	if (environment)
 		try_directories(l, environment);
 	elf_file_dynamic_strings(elf, DT_RUNPATH, try_directories, l);
-	if (!l->c->loaded.can_hold)
+	if (!l->c->loaded.can_hold || !*l->directory)
 		try_directories(l, SYSTEM_DIRECTORIES);
 }
 

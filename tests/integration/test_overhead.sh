@@ -28,11 +28,11 @@ marks_of() { # CANON DOMAIN-NAMES: how many marks of these names
 }
 off_ones() { sed -n 's/.*"domain": "\([a-z]*\)".*/\1/p' "$1" | sort | tr '\n' ','; }
 
-# What one mark costs is the machine's, so the limit follows from what all of them cost. Four in five are chatty's. Without
-# it the rest is below 0.7 of all, since the work takes less time as well, unless all is above 85 %.
+# What one mark costs is the machine's, and changes with its load, so the limit follows from what all of them cost. Ten in
+# eleven are chatty's: both sides of the limit are away from it by a factor of about three.
 "$proftrace" -q -e none --mode exact -o "$tmp/all" --summary-json "$tmp/all.s" --max-overhead 100% -- \
 	"$programs/burden" 1 0 >"$tmp/all.out"
-limit=$(($(percent "$tmp/all.s" highest_percent) * 7 / 10))
+limit=$(($(percent "$tmp/all.s" highest_percent) * 3 / 10))
 
 # One of three is too much.
 begin one 1 --max-overhead "$(echo $limit | awk '{ print $1 / 1000 }')%"
@@ -74,7 +74,7 @@ equal "one: memory of the costly domain is not called leaked" \
 	"$("$proftrace" report --format csv "$tmp/one.pftrace" | grep -c '^pool.*heap')" "$(grep -c heap "$tmp/one.count")" 
 
 # Two of them are, in a flight recorder, which is asked for what it has after that.
-begin two 2 --max-overhead 3.5 --flight-recorder 600s
+begin two 2 --max-overhead 0.75 --flight-recorder 600s
 wait_for "$tmp/two.err" "proftrace: domain 'chatty' switched off"
 wait_for "$tmp/two.err" "proftrace: domain 'busy' switched off"
 "$proftrace" ctl dump -p $recorder >/dev/null

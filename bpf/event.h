@@ -348,6 +348,9 @@ struct record_batch {
 	/* followed by the events, batch.used bytes with the head */
 };
 
+/* The third argument of prctl(PR_SET_TSC), which the kernel ignores, where a broker makes a trial with it. */
+#define COUNTER_TRIAL 0x70726f6674726163ull
+
 enum hold_reason {
 	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped libraries, or perhaps unmapped some */
 	HOLD_EXECVE = 1,    /* the thread is going to execute `path` */

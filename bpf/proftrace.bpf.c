@@ -15,6 +15,7 @@
 #include "bpf/batch/batch.bpf.c"
 #include "bpf/batch/counter_off.bpf.c"
 #include "bpf/batch/counters.bpf.c"
+#include "bpf/batch/forbids_counter.bpf.c"
 #include "bpf/table/stats.bpf.c"
 #include "bpf/marks/usdt.bpf.c"
 

@@ -68,10 +68,10 @@ static __always_inline struct record_hold *hold_reserve(enum hold_reason reason,
 	return r;
 }
 
-static __always_inline void hold_begin(struct pt_regs *ctx, struct record_hold *r,
-				       enum hold_reason reason, bool counts, struct hold_wait *w)
+static __always_inline void hold_begin(__u64 ip, struct record_hold *r, enum hold_reason reason,
+				       bool counts, struct hold_wait *w)
 {
-	w->ip = PT_REGS_IP(ctx);
+	w->ip = ip;
 	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
 	/* A mark that comes too early ends the process, which is worse than a thread that waits. */
 	w->deadline = bpf_ktime_get_ns() + hold_limit_ns * (reason == HOLD_COUNTER ? 4 : 1);
@@ -92,37 +92,37 @@ static __noinline int hold_in_one(struct hold_wait *w)
 	return 0;
 }
 
-static __noinline int hold_thread(struct pt_regs *ctx, struct record_hold *r,
-				  enum hold_reason reason, bool counts)
+static __noinline int hold_thread(__u64 ip, struct record_hold *r, enum hold_reason reason,
+				  bool counts)
 {
 	struct hold_wait w;
 
-	hold_begin(ctx, r, reason, counts, &w);
+	hold_begin(ip, r, reason, counts, &w);
 	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		hold_in_one(&w);
 	hold_end(&w);
 	return 0;
 }
 
-static __noinline int hold_thread_in_turns(struct pt_regs *ctx, struct record_hold *r,
-					   enum hold_reason reason, bool counts)
+static __noinline int hold_thread_in_turns(__u64 ip, struct record_hold *r, enum hold_reason reason,
+					   bool counts)
 {
 	struct hold_wait w;
 
-	hold_begin(ctx, r, reason, counts, &w);
+	hold_begin(ip, r, reason, counts, &w);
 	if (!hold_in_turns_begin(&w))
 		hold_end(&w);
 	return 0;
 }
 
 /* `in_turns` is a constant: what holds threads in turns are programs of their own, which older kernels do not load. */
-static __always_inline void hold(struct pt_regs *ctx, struct record_hold *r,
-				 enum hold_reason reason, bool counts, bool in_turns)
+static __always_inline void hold(__u64 ip, struct record_hold *r, enum hold_reason reason,
+				 bool counts, bool in_turns)
 {
 	if (in_turns)
-		hold_thread_in_turns(ctx, r, reason, counts);
+		hold_thread_in_turns(ip, r, reason, counts);
 	else
-		hold_thread(ctx, r, reason, counts);
+		hold_thread(ip, r, reason, counts);
 }
 
 /*
@@ -254,7 +254,7 @@ static __always_inline int hold_for_libraries(struct pt_regs *ctx, bool in_turns
 	reason = change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES;
 	r = hold_reserve(reason, true);
 	if (r)
-		hold(ctx, r, reason, true, in_turns);
+		hold(PT_REGS_IP(ctx), r, reason, true, in_turns);
 	else
 		bpf_map_delete_elem(&linker_calls, &tgid);
 	return 0;
@@ -285,8 +285,9 @@ int libraries_turns(struct pt_regs *ctx)
  * The attach cookie says which of the functions was called (enum hold_reason).
  *
  * Under --mode auto, a thread that forbids itself the processor's counter is held here as well, in prctl(), until no
- * domain is in buffered mode any more, in which a mark reads the counter. Domains are turned on in all processes that
- * map the file, so it does not matter whether the process is recorded.
+ * domain is in buffered mode any more, in which a mark reads the counter: unless it is held in the kernel
+ * (bpf/batch/forbids_counter.bpf.c). Domains are turned on in all processes that map the file, so it does not matter
+ * whether the process is recorded.
  */
 /* A path that is compared byte by byte, since there is no stack for a copy. */
 struct target_path {
@@ -345,11 +346,17 @@ static __always_inline bool must_hold_execution(__u32 flags, __u64 reason, __u64
 	return flags ? !(flags & TRACED_BEGINS) : executes_target(reason, first, second);
 }
 
-/* The numbers are those of <sys/prctl.h> and <linux/seccomp.h>. Strict mode forbids the counter, too. */
+/* The numbers are those of <sys/prctl.h> and <linux/seccomp.h>. */
+#define PR_SET_SECCOMP	    22
+#define PR_SET_TSC	    26
+#define PR_TSC_SIGSEGV	    2
+#define SECCOMP_MODE_STRICT 1
+
+/* Strict mode forbids the counter, too. */
 static __always_inline bool forbids_counter(__u32 option, __u64 value)
 {
-	return (option == 26 /* PR_SET_TSC */ && value == 2 /* PR_TSC_SIGSEGV */) ||
-	       (option == 22 /* PR_SET_SECCOMP */ && value == 1 /* SECCOMP_MODE_STRICT */);
+	return (option == PR_SET_TSC && value == PR_TSC_SIGSEGV) ||
+	       (option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT);
 }
 
 static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns)
@@ -388,7 +395,7 @@ static __always_inline int hold_for_execution(struct pt_regs *ctx, bool in_turns
 	    bpf_probe_read_user_str(r->path, sizeof(r->path),
 				    (void *)(reason == HOLD_EXECVE ? first : second)) < 0)
 		r->path[0] = '\0';
-	hold(ctx, r, reason, counts, in_turns);
+	hold(PT_REGS_IP(ctx), r, reason, counts, in_turns);
 	return 0;
 }
 

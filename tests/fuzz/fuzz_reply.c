@@ -104,6 +104,7 @@ static void make_bools(uint8_t *reply)
 		offsetof(struct reply, loaded.breaks_nop5),
 		offsetof(struct reply, loaded.emulates_calls),
 		offsetof(struct reply, loaded.return_sessions),
+		offsetof(struct reply, loaded.holds_in_calls),
 	};
 	unsigned i;
 

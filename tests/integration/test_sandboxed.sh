@@ -71,6 +71,25 @@ for what in strict counter; do
 	wait $started
 done
 
+# The same by system calls without the C library's function, in the middle of its marks in buffered mode, where the kernel
+# lets the recorder see them.
+"$proftrace" check >"$tmp/check" 2>&1
+for what in raw-counter raw-strict raw-child; do
+	if ! grep -q '^changing modes (auto) *yes' "$tmp/check"; then
+		skip "$what, auto" "the kernel refuses programs at its functions"
+		continue
+	fi
+	begin "$proftrace" -q --mode auto -e none -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/sandboxed" $what $n
+	ends "$what, auto"
+	check_account "$what, auto" "$tmp/s"
+	equal "$what, auto: marks" "$(field "$tmp/s" written)" "$made"
+	equal "$what, auto: marks in the trace" \
+		"$("$canon" --count "$tmp/t.pftrace" | sed -n 's/^INSTANT mark //p')" "$made"
+	check_agree "$what, auto" "$tmp/t"
+	check "$what, auto: it was in buffered mode" grep -q '"begins": "batch"' "$tmp/s"
+	check "$what, auto: the summary has its process" grep -q '"counter_forbidden_by": [1-9]' "$tmp/s"
+done
+
 # One that forbids itself nothing is recorded in batches; one that
 # runs the same file and is not recorded at all, and forbids itself nearly everything, notices nothing.
 begin "$programs/sandboxed" narrow $n

@@ -151,6 +151,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.counters = options->counters,
 		.table_rows = options->table_rows,
 		.batching = options->batching,
+		.changing = options->changing,
 		.usdt = options->n_usdt,
 		.functions = options->n_functions,
 		.return_probes = options->return_probes,
@@ -175,8 +176,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	*c = (struct capture){ .options = *options, .guard.n = 1, .epoll_fd = -1 };
 	/* The drift between the clocks shows by the time the programs are loaded. */
 	clocks_sample(&c->clocks);
-	error = check_pid_namespace(f);
-	error = error ?: broker_start(&config, &c->broker, &c->loaded, f);
+	error = check_pid_namespace(f) ?: broker_start(&config, &c->broker, &c->loaded, f);
 	if (error) {
 		free(c);
 		return error;

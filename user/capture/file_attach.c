@@ -286,7 +286,7 @@ static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, st
 	if (file->n_linker)
 		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, file->linker,
 					   file->n_linker, f);
-	if (!error && file->n_executes && (c->options.follow_children || c->options.changing))
+	if (!error && file->n_executes && (c->options.follow_children || capture_holds_in_libc(c)))
 		error = files_attach_sites(c, file, links, BROKER_EXECUTES, pid, file->executes,
 					   file->n_executes, f);
 	return error;

@@ -310,10 +310,10 @@ static void find_exec_functions(const struct capture *c, struct file *file)
 		{ "fexecve", HOLD_FEXECVE },
 		{ "prctl", HOLD_COUNTER },
 	};
-	unsigned i;
+	unsigned i, n = capture_holds_in_libc(c) ? 4 : 3;
 
 	find_linker(c, file);
-	for (i = 0; i < (c->options.changing ? 4 : 3); i++) {
+	for (i = 0; i < n; i++) {
 		struct broker_site *site = &file->executes[file->n_executes];
 
 		if (find_function_offset(file, functions[i].name, &site->offset))

@@ -252,6 +252,11 @@ void guard_forbid_buffers(struct capture *c, pid_t pid)
 	files_leave_buffers(c, leave);
 }
 
+bool capture_holds_in_libc(const struct capture *c)
+{
+	return c->options.changing && !c->loaded.holds_in_calls;
+}
+
 pid_t capture_counter_forbidden(const struct capture *c)
 {
 	return c->guard.forbidden_by;

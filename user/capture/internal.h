@@ -558,6 +558,8 @@ bool guard_is_off_with(const struct capture *c, unsigned number, const struct na
 bool guard_is_buffered(const struct capture *c, unsigned number);
 /* This process is going to forbid itself the counter that marks in buffered mode read: all domains leave that mode. */
 void guard_forbid_buffers(struct capture *c, pid_t pid);
+/* Whether threads that forbid themselves the processor's counter are held in prctl() of the C library. */
+bool capture_holds_in_libc(const struct capture *c);
 void guard_process_begin(struct capture *c, struct traced_process *p, bool is_new);
 void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu_ns);
 

@@ -339,6 +339,32 @@ static void check_holds(const struct broker_loaded *loaded)
 				      "that is recorded can keep others from detaching uprobes");
 }
 
+/* Under --mode auto, where a thread is seen that forbids itself the counter which buffered mode reads. */
+static void check_counter_calls(void)
+{
+	const struct broker_config config = { .buffer_bytes = 64 << 10,
+					      .follow_children = true,
+					      .batching = true,
+					      .changing = true,
+					      .guarded = true };
+	struct broker_loaded loaded = { 0 };
+	struct failure f = { 0 };
+
+	if (!check_config_loads(&config, &loaded, &f))
+		check_print("changing modes (auto)", false, f.reason);
+	else if (!loaded.can_hold)
+		check_print("changing modes (auto)", false,
+			    "kernel before 6.0: all domains stay in exact mode");
+	else
+		check_print("changing modes (auto)", loaded.holds_in_calls,
+			    loaded.holds_in_calls
+				    ? "who forbids itself the time-stamp counter waits in the "
+				      "system call"
+				    : "the kernel runs no program in turns at its functions: who "
+				      "forbids itself the time-stamp counter without the C "
+				      "library's prctl() may be killed");
+}
+
 static void check_buffered_mode(void)
 {
 	const char *why_not = capture_no_batches();
@@ -348,6 +374,8 @@ static void check_buffered_mode(void)
 		    : kernel_exits_with_memory() ? "the kernel reads the last marks of each process"
 						 : "kernel before 6.16: the last marks of a "
 						   "process may be missing");
+	if (!why_not)
+		check_counter_calls();
 }
 
 static void check_hardware_counters(void)

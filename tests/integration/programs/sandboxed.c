@@ -9,6 +9,9 @@
  *	strict	the same, the kernel's own way, and the processor's counter as well
  *	counter	the processor's counter alone; it ends when its input does
  *	fork	narrow, in a child that it forks, after a mark of its own
+ *	raw-counter	as counter, after as many marks, by a system call without the C library's function
+ *	raw-strict	the same with strict, by seccomp(2)
+ *	raw-child	as raw-counter; so does a child that it forks then, which inherits what is forbidden
  *
  * Prints `ready`, `marks <n>`.
  */
@@ -79,10 +82,14 @@ static void enter(const char *what)
 		forbid(wide, sizeof(wide) / sizeof(wide[0]));
 	else if (!strcmp(what, "strict") && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
 		exit(2);
-	else if (!strcmp(what, "counter") && prctl(PR_SET_TSC, PR_TSC_SIGSEGV)) {
+	else if ((!strcmp(what, "counter") && prctl(PR_SET_TSC, PR_TSC_SIGSEGV)) ||
+		 ((!strcmp(what, "raw-counter") || !strcmp(what, "raw-child")) &&
+		  syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0))) {
 		say("refused\n");
 		exit(2);
-	}
+	} else if (!strcmp(what, "raw-strict") &&
+		   syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL))
+		exit(2);
 }
 
 static void *mark(void *i)
@@ -106,6 +113,24 @@ static void marks(const char *what, long n)
 	}
 }
 
+/* Marks before and after. Returns how often. */
+static long raw(const char *what, long n)
+{
+	bool forks = !strcmp(what, "raw-child");
+	int status = 0;
+	pid_t child;
+
+	marks(what, n);
+	enter(what);
+	child = forks ? fork() : -1;
+	marks(what, n);
+	if (child == 0)
+		syscall(SYS_exit, 0);
+	if (forks && (wait(&status) < 0 || status))
+		exit(3);
+	return forks ? 3 * n : 2 * n;
+}
+
 int main(int argc, char **argv)
 {
 	long n = argc > 2 ? atol(argv[2]) : 0;
@@ -127,6 +152,8 @@ int main(int argc, char **argv)
 		if (wait(&status) < 0 || status)
 			return 3;
 		n++;
+	} else if (!strncmp(argv[1], "raw-", 4)) {
+		n = raw(argv[1], n);
 	} else {
 		enter(argv[1]);
 		marks(argv[1], n);

@@ -52,6 +52,7 @@ struct broker_config {
 	bool syscalls;		      /* record system calls */
 	uint64_t counter_interval_ns; /* also read counters at this interval; 0: at marks only */
 	bool batching;		      /* buffered mode */
+	bool changing; /* and exact mode, in turns: threads that forbid themselves the counter are held */
 	/* Rows of the table that the kernel aggregates marks into; 0: marks are recorded. */
 	uint32_t table_rows;
 	bool usdt;	/* record existing USDT probes */
@@ -115,10 +116,12 @@ struct broker_loaded {
 	bool can_loop;	      /* the kernel has bpf_loop(), so BPF loops need no small bound */
 	bool can_hold;	      /* threads can be held until libraries are attached */
 	bool holds_in_turns;  /* by many short programs (bpf/processes/hold_turns.h), else by one */
-	bool confined;	      /* the broker has a filter of system calls */
-	bool sample_cycles;   /* cycles trigger the samples, else the clock of each CPU */
-	bool optimised_nop;   /* the trial found the optimised nop correct on this kernel */
-	bool emulates_calls;  /* a probe may be on a call, which the kernel emulates */
+	/* With `changing`: threads that forbid themselves the counter are held in their system call, else in prctl() of libc. */
+	bool holds_in_calls;
+	bool confined;	     /* the broker has a filter of system calls */
+	bool sample_cycles;  /* cycles trigger the samples, else the clock of each CPU */
+	bool optimised_nop;  /* the trial found the optimised nop correct on this kernel */
+	bool emulates_calls; /* a probe may be on a call, which the kernel emulates */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	/* With switches_off: the cost of a mark before the BPF program starts to measure it; 0: not known. */
 	uint64_t entry_ns;

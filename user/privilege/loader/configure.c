@@ -303,6 +303,25 @@ static void configure_holds(struct proftrace_bpf *skel, struct loaded_programs *
 }
 
 /*
+ * Threads that forbid themselves the processor's counter are held at the functions of the kernel that change the processor
+ * (bpf/batch/forbids_counter.bpf.c), where programs can run there.
+ */
+static void configure_forbidding(struct proftrace_bpf *skel, const struct broker_config *config,
+				 const struct kernel_types *types,
+				 const struct broker_loaded *loaded)
+{
+	bool sets = config->changing && loaded->holds_in_turns && types &&
+		    kernel_can_enter(types, "set_tsc_mode");
+	bool disables = false;
+
+#if defined(__x86_64__)
+	disables = sets = sets && kernel_can_enter(types, "disable_TSC");
+#endif
+	bpf_program__set_autoload(skel->progs.on_counter_set, sets);
+	bpf_program__set_autoload(skel->progs.on_counter_disabled, disables);
+}
+
+/*
  * Before Linux 6.1, which brought the allocator, a map that allocates while a uprobe's program runs makes the kernel
  * print a warning.
  */
@@ -351,6 +370,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	configure_tables(skel, config->table_rows);
 	configure_unneeded_maps(skel, config, loaded->has_unwind, programs->all_maps);
 	configure_batching(skel, config, types);
+	configure_forbidding(skel, config, types, loaded);
 	configure_allocations(skel, types);
 	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi,
 		       programs->return_sessions);

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bpf/event.h"
 #include "proftrace.skel.h"
 
 #define TRIALS 8 /* the kernel changes other flags of the thread meanwhile */
@@ -28,10 +29,22 @@ static void visit_threads(int link)
 		close(fd);
 }
 
-/* Not by prctl(), where another recorder holds threads that do this. False: the kernel does not have it. */
+/*
+ * Not by prctl(), where another recorder may hold threads that do this. The third argument says to such a recorder that
+ * it is a trial. False: the kernel does not have it.
+ */
 static bool set_counter(int to)
 {
-	return syscall(SYS_prctl, PR_SET_TSC, to, 0, 0, 0) == 0;
+	return syscall(SYS_prctl, PR_SET_TSC, to, COUNTER_TRIAL, 0, 0) == 0;
+}
+
+bool counter_trial_is_seen(struct proftrace_bpf *skel)
+{
+	skel->bss->counter_trial_seen = 0;
+	if (!set_counter(PR_TSC_SIGSEGV))
+		return false;
+	set_counter(PR_TSC_ENABLE);
+	return skel->bss->counter_trial_seen;
 }
 
 static uint64_t try_flag(struct proftrace_bpf *skel, int link)

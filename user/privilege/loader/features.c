@@ -126,6 +126,24 @@ bool kernel_emulates_calls(void)
 #endif
 }
 
+bool kernel_can_enter(const struct kernel_types *types, const char *function)
+{
+	const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	const int id = kernel_types_function(types, function);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = (unsigned)id);
+	int fd = -1;
+
+	if (id > 0)
+		fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, "enters", "GPL", nothing, 2, &opts);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /*
  * Linux 6.16 moved the tracepoint before exit_mm(), and in the same commit gave it a second argument, whether the
  * process ends. The types list the context of the program, too.

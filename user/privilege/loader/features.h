@@ -27,6 +27,8 @@ int kernel_turn_function(const struct kernel_types *types);
  * most kernels that know these put the return address onto the other stack alone, and the program dies as the function returns.
  */
 bool kernel_emulates_calls(void);
+/* Whether a program can run when this function of the kernel is called. */
+bool kernel_can_enter(const struct kernel_types *types, const char *function);
 /* Whether a thread still has its memory when the kernel reports its exit, so that buffers in it can be read. */
 bool kernel_exits_with_memory(void);
 

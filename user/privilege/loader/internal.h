@@ -20,6 +20,8 @@ struct bpf_program *programs_marks(const struct proftrace_bpf *skel,
 unsigned configured_buffers(const struct broker_config *config);
 /* counter_off.c: sets counter_off_in of bpf/state.h. */
 void find_counter_off(struct proftrace_bpf *skel);
+/* Whether the programs that are attached see a thread that forbids itself the counter. */
+bool counter_trial_is_seen(struct proftrace_bpf *skel);
 bool counters_have(const struct counters *c, enum counter_source source);
 
 /*

@@ -76,6 +76,33 @@ static int attach_watchers(struct proftrace_bpf *skel)
 	return 0;
 }
 
+/*
+ * False: the kernel refuses one of them, or does not run it, and threads are held in the C library instead. As long as this
+ * process lives, none is closed.
+ */
+static bool attach_forbidding(struct proftrace_bpf *skel)
+{
+	struct bpf_program *const programs[] = {
+		skel->progs.on_counter_set,
+		skel->progs.on_counter_disabled,
+	};
+	int fds[sizeof(programs) / sizeof(programs[0])];
+	bool runs = true;
+	unsigned n = 0;
+
+	for (unsigned i = 0; runs && i < sizeof(programs) / sizeof(programs[0]); i++) {
+		if (!bpf_program__autoload(programs[i]))
+			continue;
+		fds[n] = bpf_raw_tracepoint_open(NULL, bpf_program__fd(programs[i]));
+		runs = fds[n] >= 0;
+		n += runs;
+	}
+	runs = runs && n && counter_trial_is_seen(skel);
+	while (!runs && n)
+		close(fds[--n]);
+	return runs;
+}
+
 static int put_events(int events_fd, const struct counters *c, unsigned cpu,
 		      const int fds[MAX_COUNTERS])
 {
@@ -260,6 +287,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		skel->bss->recording = 0;
 	}
 	error = attach_watchers(skel);
+	loaded->holds_in_calls = !error && attach_forbidding(skel);
 	error = error ?: open_counters(programs->events_fd, &config->counters);
 	return error ? error : open_clocks(skel, config, loaded);
 }
@@ -293,48 +321,6 @@ static int collect_fds(struct proftrace_bpf *skel, const struct background *back
 	return error;
 }
 
-/*
- * libbpf would look up the tracepoint by its name, for which it reads all types of the kernel. So
- * libbpf sees a program of another type until here. The cookie is struct kernel_types, or NULL. A program
- * that visits all threads has the name of such an iterator.
- */
-static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opts *opts,
-			   long cookie)
-{
-	const struct kernel_types *types = (const struct kernel_types *)cookie;
-	static const char iterator[] = "bpf_iter_";
-	const char *name = strchr(bpf_program__section_name(program), '/');
-	bool iterates = name && !strncmp(name + 1, iterator, sizeof(iterator) - 1);
-	enum bpf_attach_type type = iterates ? BPF_TRACE_ITER : BPF_TRACE_RAW_TP;
-	int id;
-
-	if (!name)
-		return -EINVAL;
-	loads_without_lines(opts);
-	/* libbpf 1.3 asks the program after this function has returned, and others have asked it before. */
-	opts->expected_attach_type = type;
-	bpf_program__set_expected_attach_type(program, type);
-	if (!types)
-		id = libbpf_find_vmlinux_btf_id(name + (iterates ? sizeof(iterator) : 1), type);
-	else if (iterates)
-		id = kernel_types_function(types, name + 1);
-	else
-		id = kernel_types_tracepoint(types, name + 1);
-	if (id < 0)
-		return id;
-	opts->attach_btf_id = id;
-	return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
-}
-
-static int name_watchers(const struct kernel_types *types)
-{
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)types,
-		    .prog_prepare_load_fn = prepare_watcher);
-
-	return libbpf_register_prog_handler("watch+", BPF_PROG_TYPE_RAW_TRACEPOINT,
-					    BPF_TRACE_RAW_TP, &opts);
-}
-
 /* Puts a call of the kernel's function where TURN_FUNCTION is called. */
 static int put_turn_function(struct bpf_program *program, int turn_function)
 {
@@ -355,6 +341,71 @@ static int put_turn_function(struct bpf_program *program, int turn_function)
 	error = bpf_program__set_insns(program, code, n);
 	free(code);
 	return error;
+}
+
+/*
+ * libbpf would look up the tracepoint by its name, for which it reads all types of the kernel. So
+ * libbpf sees a program of another type until here. A program that visits all threads has the name of such an iterator,
+ * and one that runs when a function of the kernel is called has that of the function.
+ */
+struct watcher_names {
+	const struct kernel_types *types; /* or NULL */
+	const struct background *background;
+};
+
+static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opts *opts,
+			   long cookie)
+{
+	const struct watcher_names *names = (const struct watcher_names *)cookie;
+	const struct kernel_types *types = names->types;
+	static const struct {
+		const char *prefix;
+		enum bpf_attach_type attach;
+		const char *before; /* in the name of the kernel's function */
+	} kinds[] = {
+		{ "bpf_iter_", BPF_TRACE_ITER, "bpf_iter_" },
+		{ "fentry_", BPF_TRACE_FENTRY, "" },
+		{ "", BPF_TRACE_RAW_TP, NULL },
+	};
+	const char *name = strchr(bpf_program__section_name(program), '/');
+	char function[64];
+	unsigned kind = 0;
+	int id, error = 0;
+
+	if (!name++)
+		return -EINVAL;
+	while (strncmp(name, kinds[kind].prefix, strlen(kinds[kind].prefix)) != 0)
+		kind++;
+	name += strlen(kinds[kind].prefix);
+	loads_without_lines(opts);
+	if (kinds[kind].attach == BPF_TRACE_FENTRY && names->background->turn_function)
+		error = put_turn_function(program, names->background->turn_function);
+	if (error)
+		return error;
+	/* libbpf 1.3 asks the program after this function has returned, and others have asked it before. */
+	opts->expected_attach_type = kinds[kind].attach;
+	bpf_program__set_expected_attach_type(program, kinds[kind].attach);
+	snprintf(function, sizeof(function), "%s%s", kinds[kind].before ? kinds[kind].before : "",
+		 name);
+	if (!types)
+		id = libbpf_find_vmlinux_btf_id(name, kinds[kind].attach);
+	else if (kinds[kind].before)
+		id = kernel_types_function(types, function);
+	else
+		id = kernel_types_tracepoint(types, name);
+	if (id < 0)
+		return id;
+	opts->attach_btf_id = id;
+	return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+}
+
+static int name_watchers(const struct watcher_names *names)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)names,
+		    .prog_prepare_load_fn = prepare_watcher);
+
+	return libbpf_register_prog_handler("watch+", BPF_PROG_TYPE_RAW_TRACEPOINT,
+					    BPF_TRACE_RAW_TP, &opts);
 }
 
 /* libbpf's own handler would make the programs sleepable, which Linux before 6.0 refuses: configure.c decides. */
@@ -451,6 +502,7 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	struct kernel_types *types = NULL;
 	struct background background = { 0 };
 	unsigned n = configured_buffers(config);
+	struct watcher_names names = { .background = &background };
 	int watchers, marks, holds, error;
 
 	background_make_buffers(&background, n, config->buffer_bytes / n);
@@ -458,7 +510,8 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 		types = NULL;
 	programs->turn_function = kernel_turn_function(types);
 	background.turn_function = programs->turn_function;
-	watchers = name_watchers(types);
+	names.types = types;
+	watchers = name_watchers(&names);
 	marks = load_in_background(&background);
 	holds = name_holds(&background);
 	error = watchers < 0 ? watchers : marks < 0 ? marks : holds < 0 ? holds : 0;

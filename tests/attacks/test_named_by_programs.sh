@@ -103,6 +103,24 @@ if command -v objcopy >/dev/null 2>&1; then
 	install -m 644 "$tmp/roots/names.debug" "$tmp/shared/.debug/names.debug"
 	opened_while "$tmp/shared/.debug/names.debug" --stack tried -- "$tmp/shared/stripped" /bin/true
 	check "debug file: one that everybody may open is ($opened)" test "$opened" -ge 1
+
+	# The program executes a script that puts a link to a file of root's in the program's place. Its debug file belongs to the user.
+	mkdir -m 755 "$tmp/own" "$tmp/own/.debug"
+	cp "$tmp/shared/stripped" "$tmp/own/stripped"
+	install -m 644 "$tmp/roots/names.debug" "$tmp/own/.debug/names.debug"
+	printf '#!/bin/sh\nrm "%s" && ln -s "%s" "%s"\n' "$tmp/own/stripped" "$programs/every_kind" "$tmp/own/stripped" >"$tmp/own/swap"
+	chmod 755 "$tmp/own/swap" && chown -R "$one_uid:$one_gid" "$tmp/own"
+	ln -f "$tmp/own/stripped" "$tmp/shared/again"
+	opened_while "$tmp/own/.debug/names.debug" --stack tried -- "$tmp/own/stripped" "$tmp/own/swap"
+	check "debug file: one that everybody may open is, although the program has replaced itself ($opened)" test "$opened" -ge 1
+	for kind in link mapped; do
+		rm -f "$tmp/own/.debug/names.debug" "$tmp/own/stripped"
+		ln -s "$tmp/roots/names.debug" "$tmp/own/.debug/names.debug"
+		ln "$tmp/shared/again" "$tmp/own/stripped"
+		[ $kind = link ] && swaps=$tmp/own/swap || swaps=/bin/true
+		opened_while "$tmp/roots/names.debug" --stack tried -- "$tmp/own/stripped" "$swaps"
+		never_else "debug file: $kind: a link to a file of root's is not taken for the program" "$opened" 0
+	done
 else
 	skip "debug file" "needs objcopy"
 fi

@@ -75,13 +75,15 @@ __attribute__((format(printf, 2, 3))) static inline int shell(const struct fixtu
 	return system(line);
 }
 
-static inline int open_debug(void *context, const struct code_mapping *mapping, const char *path)
+static inline int open_debug(void *context, const struct code_mapping *mapping, int mapped,
+			     const char *path)
 {
 	const struct fixture *f = context;
 	char there[512];
 	int fd;
 
 	assert_non_null(mapping);
+	assert_true(mapped >= 0);
 	if (!strncmp(path, "/usr/lib/debug", 14)) {
 		snprintf(there, sizeof(there), "%s%s", f->debug_root, path + 14);
 		path = there;

@@ -70,10 +70,31 @@ struct lookup {
 };
 
 /*
+ * The owner of the mapped file, whom its path shows to have named what is beside it. While the program runs, it may put another
+ * file there, or a link to one. The kernel says paths without links: what is found through one is not what was mapped there.
+ */
+static void find_debug_requester(struct requester *r, const char *path, int fd)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS,
+	};
+	int place = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	struct stat mapped, there;
+	bool is_there = place >= 0 && !fstat(place, &there) && !fstat(fd, &mapped) &&
+			there.st_dev == mapped.st_dev && there.st_ino == mapped.st_ino;
+
+	if (place >= 0)
+		close(place);
+	requester_by_owner(r, is_there ? &mapped : NULL);
+}
+
+/*
  * The path may be a pipe, or a device that reacts to being opened, so it is examined first. A program says where its debug
  * file is, beside itself for example: its owner has to be able to open it.
  */
-static int open_debug_file(void *context, const struct code_mapping *mapping, const char *path)
+static int open_debug_file(void *context, const struct code_mapping *mapping, int mapped,
+			   const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
 	int place = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how)), fd;
@@ -83,7 +104,7 @@ static int open_debug_file(void *context, const struct code_mapping *mapping, co
 	(void)context;
 	if (place < 0)
 		return -errno;
-	requester_by_owner(&owner, stat(mapping->path->text, &st) ? NULL : &st);
+	find_debug_requester(&owner, mapping->path->text, mapped);
 	if (owner.uid != geteuid() &&
 	    (fstat(place, &st) || !requester_may(&owner, place, &st, S_IROTH) ||
 	     requester_may_open(&owner, -1, place))) {
@@ -200,11 +221,10 @@ static struct file *symbols_file_get(struct symbols *s, int fd)
 
 /* --- files that the parser requests --- */
 
-static int open_debug_candidate(struct symbols *s, const struct code_mapping *mapping,
-				const char *path)
+static int open_debug_candidate(struct symbols *s, const struct lookup *q, const char *path)
 {
 	struct stat st;
-	int fd = s->options.open_debug(s->options.context, mapping, path);
+	int fd = s->options.open_debug(s->options.context, q->mapping, q->fd, path);
 
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		close(fd);
@@ -226,7 +246,7 @@ static int send_wanted_file(struct symbols *s, const struct lookup *q,
 	for (found.index = wanted->first; found.index < SYMBOL_MAX_CANDIDATES; found.index++) {
 		if (!debug_path(wanted, q->mapping->path->text, found.index, path, sizeof(path)))
 			continue;
-		fd = open_debug_candidate(s, q->mapping, path);
+		fd = open_debug_candidate(s, q, path);
 		if (fd >= 0)
 			break;
 	}

@@ -30,10 +30,11 @@ struct symbols;
 struct symbols_options {
 	/*
 	 * Opens a file that may have the names of what is mapped, as the process sees it that has
-	 * it mapped. Returns a descriptor, which is closed here, or negative errno. NULL: open(2)
-	 * is used.
+	 * it mapped. `fd`: the mapped file, borrowed. Returns a descriptor, which is closed here,
+	 * or negative errno. NULL: open(2) is used, for what the owner of the mapped file may read.
 	 */
-	int (*open_debug)(void *context, const struct code_mapping *mapping, const char *path);
+	int (*open_debug)(void *context, const struct code_mapping *mapping, int fd,
+			  const char *path);
 	void *context;
 	bool debuginfod;   /* debug files that are not here may come from a server */
 	unsigned limit_ms; /* for all lookups together, 0 = 30 seconds; later ones find nothing */

@@ -40,6 +40,12 @@
 #define LINKED_AT_MOST	  1024	    /* libraries of a program, and of these */
 #define TRIES_AT_MOST	  8192	    /* paths: a file may name any number */
 #define WITHIN_NS	  300000000 /* while a thread is held that executes the program */
+/*
+ * Looking up a path takes microseconds, or tens of milliseconds if it leads through links to long links: so long may all of a
+ * program take, while a thread is held and otherwise.
+ */
+#define LOOKUPS_HELD_NS 100000000
+#define LOOKUPS_NS	2000000000
 #ifdef __x86_64__
 #define SYSTEM_DIRECTORIES "/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/lib:/lib"
 #else
@@ -62,6 +68,7 @@ struct linked_search {
 	bool found;
 	unsigned tries;
 	uint64_t until_ns;
+	uint64_t lookups_ns, lookups_within_ns;
 };
 
 static void linked_add(struct linked_search *l, const struct file *file, const char *path)
@@ -136,6 +143,15 @@ static int library_place(const struct linked_search *l, const char *path)
 	return place;
 }
 
+/* Libraries that were not found then are attached to when they are mapped. */
+static bool search_is_over(const struct linked_search *l)
+{
+	const struct capture_options *o = &l->c->options;
+
+	return l->tries >= TRIES_AT_MOST || l->lookups_ns >= l->lookups_within_ns ||
+	       monotonic_now() > l->until_ns || (o->give_up && o->give_up(o->context));
+}
+
 /*
  * A program may be linked with any path, also one that its user may not open. The path is our own, so it is the same for the process
  * only if that has our root.
@@ -161,6 +177,7 @@ static void try_library(struct linked_search *l, const char *text, int length, c
 	const char *before = *text == '/' ? "" : l->directory, *own = l->files[l->at].path;
 	int origin = 0, n = (int)strlen(before), fd;
 	char path[PATH_MAX];
+	uint64_t began_ns;
 
 	if (!strncmp(text, "$ORIGIN", 7))
 		origin = 7;
@@ -170,12 +187,13 @@ static void try_library(struct linked_search *l, const char *text, int length, c
 		before = own;
 		n = (int)(strrchr(own, '/') - own);
 	}
-	if (l->tries++ >= TRIES_AT_MOST || origin > length ||
-	    memchr(text + origin, '$', length - origin) ||
+	if (origin > length || memchr(text + origin, '$', length - origin) ||
 	    snprintf(path, sizeof(path), "%.*s%.*s%s%s", n, before, length - origin, text + origin,
 		     *name ? "/" : "", name) >= (int)sizeof(path))
 		return;
+	began_ns = monotonic_now();
 	fd = open_library(l, path);
+	l->lookups_ns += monotonic_now() - began_ns;
 	if (fd >= 0)
 		expect_library(l, fd, path);
 }
@@ -186,8 +204,10 @@ static void try_directories(void *context, const char *list)
 	struct linked_search *l = context;
 	int n;
 
-	for (; !l->found && *list; list += n + (list[n] == ':')) {
+	l->tries += !*list;
+	for (; !l->found && *list && !search_is_over(l); list += n + (list[n] == ':')) {
 		n = (int)strcspn(list, ":");
+		l->tries++;
 		if (n)
 			try_library(l, list, n, l->name);
 	}
@@ -199,11 +219,12 @@ static void find_library(void *context, const char *name)
 	const struct elf_file *elf = l->files[l->at].file->elf;
 	const char *environment = getenv("LD_LIBRARY_PATH");
 
-	if (monotonic_now() > l->until_ns)
+	if (search_is_over(l))
 		return;
 	l->name = name;
 	l->found = false;
 	if (strchr(name, '/')) {
+		l->tries++;
 		try_library(l, name, (int)strlen(name), "");
 		return;
 	}
@@ -253,7 +274,9 @@ void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 	l.files = calloc(LINKED_AT_MOST, sizeof(*l.files));
 	if (!l.files)
 		return;
+	/* To attach may take as long as it needs while nothing is held. */
 	l.until_ns = *directory ? monotonic_now() + WITHIN_NS : UINT64_MAX;
+	l.lookups_within_ns = *directory ? LOOKUPS_HELD_NS : LOOKUPS_NS;
 	linked_add(&l, program, path);
 	for (; l.at < l.n; l.at++)
 		elf_file_dynamic_strings(l.files[l.at].file->elf, DT_NEEDED, find_library, &l);

@@ -91,18 +91,43 @@ bool scans_out_of_time(struct capture *c)
 	return true;
 }
 
+/* When something began for which a process pays. */
+struct scan_begin {
+	uint64_t ns, cpu_ns, attach_ns;
+};
+
+static struct scan_begin begin_cost(const struct capture *c)
+{
+	return (struct scan_begin){ monotonic_now(), clock_ns(CLOCK_THREAD_CPUTIME_ID),
+				    broker_attach_ns(c->broker) };
+}
+
+/* Takes the time since then from the credit of the process. Returns what it is rated at. */
+static uint64_t charge_cost(struct capture *c, struct scan_pace *p, const struct scan_begin *begin)
+{
+	uint64_t took_ns = monotonic_now() - begin->ns, cost_ns;
+	uint64_t attach_ns = broker_attach_ns(c->broker) - begin->attach_ns;
+
+	took_ns -= attach_ns < took_ns ? attach_ns : took_ns;
+	cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin->cpu_ns;
+	if (cost_ns < took_ns / BUSY_MACHINE)
+		cost_ns = took_ns / BUSY_MACHINE;
+	if (cost_ns > LONG_LOOK_NS)
+		p->credit_ns -= (int64_t)cost_ns;
+	return cost_ns;
+}
+
 int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns)
 {
 	const struct broker_target target = { pid, 0 }; /* held, or has reported itself */
 	struct scan_pace *p = get_scan_pace(c, pid);
-	uint64_t began_ns = monotonic_now(), began_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID),
-		 cost_ns, took_ns;
-	uint64_t began_attach_ns = broker_attach_ns(c->broker), attach_ns;
+	const struct scan_begin begin = begin_cost(c);
 	struct failure f = { 0 };
+	uint64_t cost_ns;
 	unsigned marked;
 	int error;
 
-	c->scans.until_ns = began_ns + FILES_WITHIN_NS;
+	c->scans.until_ns = begin.ns + FILES_WITHIN_NS;
 	c->scans.left = false;
 	c->scans.n_mapped = 0;
 	c->scans.n++;
@@ -110,14 +135,7 @@ int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cos
 	c->scans.until_ns = 0;
 	if (error)
 		capture_log(c, 1, "process %d: %s: %s", (int)pid, f.what, f.reason);
-	took_ns = monotonic_now() - began_ns;
-	attach_ns = broker_attach_ns(c->broker) - began_attach_ns;
-	took_ns -= attach_ns < took_ns ? attach_ns : took_ns;
-	cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_cpu_ns;
-	if (cost_ns < took_ns / BUSY_MACHINE)
-		cost_ns = took_ns / BUSY_MACHINE;
-	if (cost_ns > LONG_LOOK_NS)
-		p->credit_ns -= (int64_t)cost_ns;
+	cost_ns = charge_cost(c, p, &begin);
 	if (ret_cost_ns)
 		*ret_cost_ns = cost_ns;
 	if (c->scans.left)
@@ -240,6 +258,17 @@ static void serve_linker(struct capture *c, unsigned i)
 	}
 }
 
+/* What the process names may take long to look up. Without credit, its files are found when they are mapped. */
+static void prepare_if_affordable(struct capture *c, const struct record_hold *r)
+{
+	const struct scan_begin begin = begin_cost(c);
+
+	if (!scans_can_afford(c, (pid_t)r->head.tgid))
+		return;
+	process_prepare(c, r);
+	charge_cost(c, get_scan_pace(c, (pid_t)r->head.tgid), &begin);
+}
+
 static void serve_hold(struct capture *c, unsigned i)
 {
 	struct record_hold *r = &c->scans.held[i];
@@ -252,8 +281,7 @@ static void serve_hold(struct capture *c, unsigned i)
 	if (r->ops.b == HOLD_COUNTER) {
 		guard_forbid_buffers(c, r->head.tgid);
 	} else {
-		if (!c->stopping)
-			process_prepare(c, r);
+		prepare_if_affordable(c, r);
 		count_unheld(c, r->head.tgid, 0, marked);
 	}
 	release_held_thread(c, r);

@@ -74,7 +74,7 @@ for shell in bash zsh fish; do
 		"$(for verb in $verbs; do in_completion $shell $verb; done | grep .)" "$(for verb in $verbs; do in_help $verb; done)"
 done
 complete() { # WORD...: what the program says about the last one
-	proftrace --complete "$@" | cut -f1 | xargs
+	proftrace --complete "$@" | sed 's/^\t/:/' | cut -f1 | xargs
 }
 equal "completion: verbs" "$(complete "")" "$(echo $verbs)"
 equal "completion: the value of an option" "$(complete report --sort p)" "p50 p95 p99"
@@ -84,6 +84,47 @@ equal "completion: what differs between verbs" "$(complete diff --format m) $(co
 equal "completion: processes" "$(complete -p 1,$$)" "1,$$"
 equal "completion: files" "$(complete report x)" :files
 equal "completion: the words of a command are its own" "$(complete -o x -- ls --sort p)" ":command 3"
+# Everybody chooses names of processes. What a shell offers is the name, and no name is a line that is for the script.
+named() { # NAME: a process that has it; the PID is in $!
+	cp "$(command -v sleep)" "$tmp/$1"
+	"$tmp/$1" 600 >"$tmp/out" 2>&1 &
+	until [ "$(cat /proc/$!/comm)" = "$1" ]; do :; done
+	processes="$processes $!"
+}
+offered() { # SHELL TYPED: in the directory in which a script named x would leave its trace
+	case $1 in
+	bash)
+		bash --norc -c 'compopt() { echo "directive"; }; . "$1"; COMP_WORDS=(proftrace record -n "$2") COMP_CWORD=3; _proftrace
+			for word in "${COMPREPLY[@]}"; do eval "printf \"%s\n\" $word"; done' - "$root/tools/completions/proftrace.bash" "$2"
+		;;
+	zsh)
+		zsh -f -c '_files() { echo directive; }; _normal() { echo directive; }; words=(proftrace record -n "$2") CURRENT=4 PREFIX=$2
+			_describe() { print -rl -- "${(@)${(@)found//\\:/:}//\\\\/\\}"; }; . "$1"' - "$root/tools/completions/_proftrace" "$2"
+		;;
+	fish)
+		fish --no-config -c 'source $argv[1]; complete -C "proftrace record -n "(string escape -- $argv[2]) | string replace -r "\t.*" ""' \
+			"$root/tools/completions/proftrace.fish" "$2"
+		;;
+	esac 2>&1
+}
+cd "$tmp" || exit 1
+echo 'touch "'"$tmp"'/ran"' >x
+processes=
+for name in 'zq$(sh x)' 'zq`sh x`' 'zq;sh x' 'zq"$(sh x)' "zq'\$(sh x)" 'zq\:' ':files' ':command 1'; do
+	named "$name"
+done
+for shell in bash zsh fish; do
+	command -v $shell >/dev/null || { skip "$shell quotes names of processes" "there is no $shell"; continue; }
+	equal "$shell quotes names of processes" "$(offered $shell zq | sort | tr '\n' ' ')" \
+		"$(printf '%s\n' 'zq$(sh x)' 'zq`sh x`' 'zq;sh x' 'zq"$(sh x)' "zq'\$(sh x)" 'zq\:' | sort | tr '\n' ' ')"
+	equal "$shell: a name is not a line for the script" "$(offered $shell : | grep -x -e ':files' -e ':command 1' -e directive | sort | tr '\n' ' ')" ":command 1 :files "
+done
+equal "bash: in a word that begins with a quote" "$(offered bash '"zq')" ""
+check "completion runs nothing" test ! -e ran
+# shellcheck disable=SC2086
+kill $processes
+# shellcheck disable=SC2086
+wait $processes 2>"$tmp/out"
 # Parsing ends at --help, without an error only if the value was accepted.
 refused=$(for verb in $verbs; do
 	for option in $(in_help $verb | grep -vx -e --pid); do

@@ -3,15 +3,19 @@
 
 function __proftrace_complete
     set -l words (commandline -opc)[2..]
-    for line in (proftrace --complete $words (commandline -ct) 2>/dev/null)
+    set -l typed (commandline -ct)
+    # What was completed before is quoted.
+    set -l word (string unescape -- $typed); or set word $typed
+    for line in (proftrace --complete $words "$word" 2>/dev/null)
         switch $line
-            case ':files'
-                __fish_complete_path (commandline -ct)
-            case ':command *'
-                set -l first (math 1 + (string replace ':command ' '' -- $line))
-                complete -C (string join ' ' -- (string escape -- $words[$first..]) (commandline -ct))
+            case \tfiles
+                __fish_complete_path "$typed"
+            case \t'command *'
+                set -l first (math 1 + (string replace \t'command ' '' -- $line))
+                complete -C (string join ' ' -- (string escape -- $words[$first..]) "$typed")
             case '*'
-                echo $line
+                # fish quotes the word for the command line.
+                printf '%s\n' $line
         end
     end
 end

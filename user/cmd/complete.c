@@ -2,10 +2,15 @@
 /*
  * `proftrace --complete [WORD...] CURRENT`: what a shell offers for the last word of a command line. The scripts of
  * bash, zsh and fish (tools/completions) call it, so that each option and each verb is known to all of them as soon
- * as it exists. Each line is a word, a tab and what it means. A line that begins with ":" is for the script:
+ * as it exists. Each line is a word, a tab and what it means. A line whose word is empty, so that it begins with the tab,
+ * is for the script:
  *
- *	:files		the word is the name of a file
- *	:command N	word N, counted from 0, begins a command with completions of its own
+ *	files		the word is the name of a file
+ *	command N	word N, counted from 0, begins a command with completions of its own
+ *
+ * Everybody on the machine chooses names of processes, so a word may have any character that is visible, and the scripts
+ * must quote it before it becomes part of a command line. It has no tab and no newline (print_visible), and is not empty:
+ * no name can be taken for a line that is for the script.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -48,12 +53,17 @@ static const char *const option_files[] = { "output",	    "summary-json", "handl
 					    "include-json", "against",	    "viewer",
 					    "ui",	    "cgroup",	    "config" };
 
+static void complete_files(void)
+{
+	puts("\tfiles");
+}
+
 /* Prints a word if it begins with what was typed; of the description, what comes before the first detail. */
 static void complete_word(const char *typed, const char *before, const char *word, const char *doc)
 {
 	size_t length;
 
-	if (strncmp(word, typed, strlen(typed)) != 0)
+	if (!word[0] || strncmp(word, typed, strlen(typed)) != 0)
 		return;
 	length = doc ? strcspn(doc, ";:(\n") : 0;
 	while (length && isspace((unsigned char)doc[length - 1]))
@@ -132,7 +142,7 @@ static void complete_value(const char *verb, const char *option, const char *typ
 	}
 	for (unsigned i = 0; i < sizeof(option_files) / sizeof(option_files[0]); i++) {
 		if (!strcmp(option, option_files[i])) {
-			puts(":files");
+			complete_files();
 			return;
 		}
 	}
@@ -187,7 +197,7 @@ static void complete_argument(const struct verb *verb, const char *typed)
 		complete_words(typed, "", verb->usage->argp->args_doc);
 	for (unsigned i = 0; i < sizeof(of_files) / sizeof(of_files[0]); i++) {
 		if (!strcmp(verb->name, of_files[i]))
-			puts(":files");
+			complete_files();
 	}
 }
 
@@ -213,9 +223,9 @@ int cmd_complete(const struct verb *verbs, int n, char **words)
 		if (strcmp(words[i], "--") != 0)
 			continue;
 		if (!strcmp(verb->name, "record") || !strcmp(verb->name, "bench"))
-			print_visible(stdout, ":command %d\n", i + 1);
+			printf("\tcommand %d\n", i + 1);
 		else
-			puts(":files");
+			complete_files();
 		return STATUS_DONE;
 	}
 	option = n > 1 ? find_valued(verb->usage->argp->options, words[n - 2]) : NULL;

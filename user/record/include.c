@@ -48,8 +48,35 @@ struct joining {
 	struct part part;
 	unsigned index;
 	bool is_again; /* another process has named it, too: only the events of this one are new */
-	uint64_t switches; /* context switches and wakeups, which are left out */
+	uint64_t left_out; /* events of kinds that only the recording itself has */
 };
+
+/*
+ * Where a process runs, and which rank it is, is what the recorder has found out: reports and OTLP's resources believe it.
+ * A program says nothing of this, neither about itself nor in a process that only its trace has.
+ */
+static bool include_may_label(const struct joining *j, const struct event *event)
+{
+	static const char *const of_recorder[] = { "rank ", "container ", "unit ", "PID " };
+
+	if (!j->include->from_program)
+		return true;
+	if (event->pid == j->include->pid || !event->name)
+		return false;
+	for (unsigned i = 0; i < sizeof(of_recorder) / sizeof(of_recorder[0]); i++) {
+		if (strstr(event->name->text, of_recorder[i]))
+			return false;
+	}
+	return true;
+}
+
+/* What only the recording itself says: its context switches, what it has lost, and what it knows of its processes. */
+static bool include_is_left_out(const struct joining *j, const struct event *event)
+{
+	return (event->kind >= EVENT_SWITCH && event->kind <= EVENT_SCHED_GAP) ||
+	       (event->kind == EVENT_LOST && j->include->from_program) ||
+	       (event->kind == EVENT_PROCESS_LABELS && !include_may_label(j, event));
+}
 
 static int include_handle_event(void *context, const struct event *event)
 {
@@ -67,9 +94,8 @@ static int include_handle_event(void *context, const struct event *event)
 	/* The recording has its own clocks, and its own names of processes. */
 	if (e.kind == EVENT_CLOCK)
 		return 0;
-	/* Context switches come from the recording itself. */
-	if (e.kind >= EVENT_SWITCH && e.kind <= EVENT_SCHED_GAP) {
-		j->switches += e.kind != EVENT_SCHED_GAP;
+	if (include_is_left_out(j, &e)) {
+		j->left_out += e.kind != EVENT_SCHED_GAP;
 		return 0;
 	}
 	if (e.ts_ns) {
@@ -159,7 +185,7 @@ static int include_read_trace(struct joining *j, struct failure *f)
 	error = source_read(&j->part.source, &sink, &end, f);
 	error = error ?: owners_end(j->all->owners, include_emit_name, j);
 	j->include->truncated = end.truncated;
-	j->include->skipped = end.skipped + j->switches;
+	j->include->skipped = end.skipped + j->left_out;
 	/* A failing output is reported by outputs.c. */
 	return error < 0 && !end.message[0] ? 0 : error;
 }

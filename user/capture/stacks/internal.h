@@ -115,6 +115,16 @@ struct stacks {
 	unsigned n_jits;
 	struct jit_map *jit_map; /* the last one that was read; NULL: it could not be */
 	const struct code_mapping *jit_mapping; /* whose it is */
+	struct jit_source {
+		uint64_t device, inode, size, changed_ns;
+		uid_t owner;
+	} jit_source;	      /* where it was read; inode 0: that may have changed */
+	bool jit_is_late;     /* it was not read: the time was over, or was given up */
+	int64_t jit_left_ns;  /* for reading maps */
+	uint64_t jit_left_at; /* when that was computed */
+	bool jit_given_up;
+	bool jit_at_end;		    /* it is that for the end of the recording */
+	uint64_t jit_late;		    /* frames without a name because of that */
 	uint64_t jit_read_ns, jit_again_ns; /* while recording: when it was, and not again before */
 };
 

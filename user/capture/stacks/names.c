@@ -27,6 +27,13 @@
 #define MAX_FUNCTION 4096
 #define EARLY_NS     10000000000ull /* the time that may be spent on names while recording */
 #define JIT_AGAIN_NS 100000000ull   /* between two readings of a JIT map while recording */
+/*
+ * A JIT map of 128 MiB takes seconds to read, and every process may have another one: so long may all of them take at the end,
+ * and while recording at once and later on the average.
+ */
+#define JIT_END_NS	 30000000000ll
+#define JIT_RECORDING_NS 5000000000ll
+#define JIT_SHARE	 20 /* one part in so many */
 
 /* --- before the recorder is confined ------------------------------------------------------------- */
 
@@ -152,27 +159,81 @@ static struct jit_process *find_jit_process(struct stacks *s, const struct code_
 	return NULL;
 }
 
-/* There is none if the process has not written a map, or the map is not its own. */
-static void read_jit_map(struct stacks *s, const struct code_mapping *mapping)
+/* Whether there is time to read a map. */
+static bool jit_can_afford(struct capture *c)
 {
-	struct jit_process *j = find_jit_process(s, mapping);
-	char path[48];
+	struct stacks *s = c->stacks;
+	const int64_t most_ns = c->stopping ? JIT_END_NS : JIT_RECORDING_NS;
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
+	if (!s->jit_left_at || s->jit_at_end != c->stopping)
+		s->jit_left_ns = most_ns;
+	else if (!c->stopping)
+		s->jit_left_ns += (int64_t)((now_ns - s->jit_left_at) / JIT_SHARE);
+	if (s->jit_left_ns > most_ns)
+		s->jit_left_ns = most_ns;
+	s->jit_left_at = now_ns;
+	s->jit_at_end = c->stopping;
+	s->jit_given_up |= c->options.give_up && c->options.give_up(c->options.context);
+	return s->jit_left_ns > 0 && !s->jit_given_up;
+}
+
+/* Keeps the map that was read last if it is from the same file: many processes may have mapped it. */
+static int read_jit_file(struct stacks *s, int fd, uid_t owner)
+{
+	struct jit_source source;
+	struct stat st;
+	int error;
+
+	if (fstat(fd, &st))
+		return -errno;
+	memset(&source, 0, sizeof(source));
+	source.device = st.st_dev;
+	source.inode = st.st_ino;
+	source.size = (uint64_t)st.st_size;
+	source.changed_ns =
+		(uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
+	source.owner = owner;
+	if (s->jit_map && !memcmp(&source, &s->jit_source, sizeof(source)))
+		return 0;
 	jit_map_free(s->jit_map);
 	s->jit_map = NULL;
-	s->jit_mapping = mapping;
-	if (!j)
-		return;
-	if (j->dump_fd >= 0 && !jit_map_read(j->dump_fd, j->owner, &s->jit_map))
-		return;
+	error = jit_map_read(fd, owner, &s->jit_map);
+	if (error)
+		s->jit_map = NULL;
+	s->jit_source = source;
+	return error;
+}
+
+/* Returns whether there is one: the process has written a map, and the map is its own. */
+static bool read_jit_process(struct stacks *s, struct jit_process *j)
+{
+	char path[48];
+
+	if (j->dump_fd >= 0 && !read_jit_file(s, j->dump_fd, j->owner))
+		return true;
 	jit_process_open_map(s, j);
 	if (j->fd < 0) {
 		/* The process has exited and may have written the map since. */
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map", j->pid);
 		j->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	}
-	if (j->fd >= 0 && jit_map_read(j->fd, j->owner, &s->jit_map))
+	return j->fd >= 0 && !read_jit_file(s, j->fd, j->owner);
+}
+
+static void read_jit_map(struct capture *c, const struct code_mapping *mapping)
+{
+	struct stacks *s = c->stacks;
+	struct jit_process *j = find_jit_process(s, mapping);
+	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
+
+	s->jit_mapping = mapping;
+	s->jit_is_late = j && !jit_can_afford(c);
+	if (!j || s->jit_is_late || !read_jit_process(s, j)) {
+		jit_map_free(s->jit_map);
 		s->jit_map = NULL;
+	}
+	s->jit_left_ns -= (int64_t)(clock_ns(CLOCK_MONOTONIC) - began_ns);
 }
 
 /* --- all frames that have no name yet ------------------------------------------------------------ */
@@ -248,7 +309,7 @@ static void begin_mapping_names(struct naming *n, const struct code_mapping *map
 {
 	n->mapping = mapping;
 	if (mapping->kind == CODE_JIT && !n->is_early)
-		read_jit_map(n->c->stacks, mapping);
+		read_jit_map(n->c, mapping);
 }
 
 /*
@@ -308,11 +369,14 @@ static unsigned name_jit_frame(struct naming *n, const struct code_frame *frame,
 	jit_slot_of(s, frame->rel_pc, &first_ns, &last_ns);
 	if ((!name || first_ns > s->jit_read_ns) && n->is_early &&
 	    clock_ns(CLOCK_MONOTONIC) >= s->jit_again_ns) {
-		read_jit_map(s, n->mapping);
+		/* A file that is written through a mapping need not say that it has changed. */
+		s->jit_source.inode = 0;
+		read_jit_map(n->c, n->mapping);
 		s->jit_read_ns = clock_ns(CLOCK_MONOTONIC);
 		s->jit_again_ns = s->jit_read_ns + JIT_AGAIN_NS;
 		name = find_jit_name(n, frame);
 	}
+	s->jit_late += !name && !n->is_early && s->jit_is_late;
 	if (!name)
 		return 0;
 	line->function = names_intern(n->c->options.names, name, strlen(name), MAX_FUNCTION);
@@ -377,6 +441,8 @@ static void log_missing_names(struct capture *c)
 
 	if (s->symbols)
 		symbols_count(s->symbols, &counts);
+	counts.late += s->jit_late;
+	counts.given_up |= s->jit_given_up;
 	log_debug_files(c, &counts);
 	if (counts.broken && !s->logged_broken)
 		capture_log(
@@ -412,6 +478,7 @@ void capture_name_frames(struct capture *c)
 		return;
 	if (s->symbols)
 		symbols_may_fetch(s->symbols);
+	s->jit_source.inode = 0;
 	callstacks_each_frame(s->store, collect_unnamed_frame, &n);
 	qsort(n.frames, n.n, sizeof(*n.frames), compare_frames_by_file);
 	for (uint32_t i = 0; i < n.n; i++)

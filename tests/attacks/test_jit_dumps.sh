@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Processes with generated code say in which file its names are. Each names a large one, so that the recording ends late.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+[ "$(uname -m)" = x86_64 ] || { skip "jitdump files" "the code that is generated is for x86-64"; finish; }
+begin_recording
+jit=$attacks/jit_dumps
+"$jit" make "$tmp/jit-0.dump" 1
+"$jit" make "$tmp/jit-1.dump" 400000
+for i in 2 3 4 5 6 7 8; do cp "$tmp/jit-1.dump" "$tmp/jit-$i.dump"; done
+
+# Sets `took`: the CPU time in milliseconds of a recording of jit_dumps.
+recorded() { # run|stop FILE...
+	took=$(
+		"$proftrace" --sample 199 -o "$tmp/t" -- "$jit" "$@" >"$tmp/said" 2>&1
+		times >"$tmp/times"
+		awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += t[1] * 60 + t[2] } printf "%d", s * 1000 }' "$tmp/times"
+	)
+}
+same() { seq 8 | sed "s|.*|$tmp/jit-$1.dump|"; }
+
+recorded run $(same 0)
+small=$took
+recorded run "$tmp"/jit-[1-8].dump
+each=$(((took - small) / 8))
+check "large files take long to read ($each ms each, the rest $small ms)" test "$each" -ge 50
+recorded run $(same 1)
+never_else "one that many processes have mapped is read once ($took ms)" "$([ "$took" -lt $((small + 4 * each)) ] && echo yes)" yes
+recorded stop "$tmp"/jit-[1-8].dump
+never_else "a second signal ends the reading ($took ms)" "$([ "$took" -lt $((small + 4 * each)) ] && echo yes)" yes
+check "and it is said why names are missing" grep -q "no names: a second signal ended the wait" "$tmp/said"
+check_nothing_left "jitdump files"
+finish

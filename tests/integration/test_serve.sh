@@ -131,6 +131,18 @@ cp served served-two
 ./served-two "slices 5" >/dev/null
 equal "another process has its own series, and keeps it after its exit" \
 	"$(curl -s $url | sed -n 's/^proftrace_slice_duration_seconds_count{.*name="work",.*process="\([^"]*\)"} /\1 /p' | sort | xargs)" "served 7 served-two 5"
+cgroups=$(awk '/ - cgroup2 / { print $5; exit }' /proc/self/mountinfo)
+slice=$cgroups/proftrace-test-$$.slice
+users=$slice/user@1003.service/own.service
+if [ -n "$cgroups" ] && mkdir -p "$users" 2>/dev/null; then
+	(cd "$tmp" && sh -c 'echo $$ >"$1/cgroup.procs" && exec ./served-two "slices 3"' sh "$users" >/dev/null)
+	find "$slice" -depth -type d -exec rmdir {} +
+	equal "the unit of a user's own service manager is one label" \
+		"$(curl -s $url | sed -n 's/^proftrace_slice_duration_seconds_count{.*name="work",.*\(unit="user.*\)} /\1 /p')" \
+		'unit="user@1003.service/own.service",container="",process="served-two" 3'
+else
+	skip "the unit of a user's own service manager is one label" "no cgroup can be made"
+fi
 equal "a right one is used" "$(value proftrace_slice_duration_seconds_count work)" 7
 equal "what the manager was told" "$(sort told | uniq -c | awk '{ print $2, $1 }' | xargs)" "READY=1 5 RELOADING=1 4 listens 1"
 kill $service

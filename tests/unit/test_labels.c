@@ -80,7 +80,7 @@ static void bound(void **state)
 		if (i < LABEL_SETS)
 			assert_string_equal(text + strlen(text) - strlen(name), name);
 		else
-			assert_string_equal(text, "(other)/(other)/(other)");
+			assert_string_equal(text, "(other) (other) (other)");
 		assert_int_equal(labels_beyond(labels), i < LABEL_SETS ? 0 : i - LABEL_SETS + 1);
 	}
 	prctl(PR_SET_NAME, "a/0");
@@ -97,7 +97,7 @@ static void bound(void **state)
 
 static const char *label_name(struct labels *labels, uint32_t pid)
 {
-	return strrchr(labels_text(labels, labels_of(labels, pid))->text, '/') + 1;
+	return strrchr(labels_text(labels, labels_of(labels, pid))->text, ' ') + 1;
 }
 
 /* A new name costs no look into /proc: it is what the kernel's event says, whatever the process is called there by now. */

@@ -45,7 +45,7 @@ struct labels *labels_new(struct names *names)
 	if (!l)
 		return NULL;
 	l->names = names;
-	l->sets[OTHER] = names_intern_string(names, "(other)/(other)/(other)");
+	l->sets[OTHER] = names_intern_string(names, "(other) (other) (other)");
 	return l;
 }
 
@@ -80,7 +80,7 @@ static bool labels_read_process(uint32_t pid, char *place, size_t size, char com
 	if (n > 0) {
 		comm[n - (comm[n - 1] == '\n')] = '\0';
 		target_labels(directory, unit, container);
-		snprintf(place, size, "%s/%s/", unit, container);
+		snprintf(place, size, "%s %s ", unit, container);
 	}
 	if (directory >= 0)
 		close(directory);

@@ -9,8 +9,11 @@
 
 #include <stdint.h>
 
-/* The names of the labels, and so the form of the values, in names of groups (stats_by()). */
-#define LABEL_NAMES "unit/container/process"
+/*
+ * The names of the labels, as titles of groups (stats_by()). Of the values, "UNIT CONTAINER PROCESS", only the last one may
+ * contain a space: units have no such names (is_unit_name()), and a container is its ID.
+ */
+#define LABEL_NAMES "unit\tcontainer\tprocess"
 
 enum {
 	LABEL_SETS = 64,

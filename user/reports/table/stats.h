@@ -32,7 +32,8 @@ struct consumer *stats_new(void);
 void stats_per_thread(struct consumer *stats);
 
 /*
- * Each group gets rows of its own; `by` is the title of their column, borrowed. The group of the
+ * Each group gets rows of its own; `by` is the title of their column, borrowed. With tabs, it is several titles, and names
+ * of groups are as many values, separated by single spaces; the last value may have spaces. The group of the
  * next facts is that of the latest stats_set_group(); NULL: they have none. Before the first fact.
  */
 void stats_by(struct consumer *stats, const char *by);

@@ -71,15 +71,15 @@ void metric_put_single(const struct metric_writer *w, void *context, const struc
 
 /* --- labels ------------------------------------------------------------------------------------ */
 
-/* The group "a/b/c" of "x/y/z" has the labels x, y and z. The last one is the rest, which may have a slash. */
+/* See stats_by(). The value of the last label is the rest, which may have spaces. */
 static void put_group_labels(const struct output *o, const char *titles, const char *group)
 {
 	char value[4096 + 1], title[64], *at;
 	size_t n, m;
 
 	for (; *titles; titles += n + (titles[n] != '\0'), group += m + (group[m] != '\0')) {
-		n = strcspn(titles, "/");
-		m = titles[n] ? strcspn(group, "/") : strlen(group);
+		n = strcspn(titles, "\t");
+		m = titles[n] ? strcspn(group, " ") : strlen(group);
 		snprintf(title, sizeof(title), "%.*s", (int)n, titles);
 		/* The key of an argument may have any characters. */
 		for (at = title; *at; at++) {

@@ -89,4 +89,19 @@ check "there are breakpoints in it" test -s "$tmp/breakpoints"
 equal "no other byte is changed" "$(grep '^differs' "$tmp/memory" | grep -cv ' cc$')" 0
 never_else "none but where it was proved" "$(comm -13 "$tmp/proved" "$tmp/breakpoints" | head -3)" ""
 never_else "none in the middle of an instruction" "$(wrong "$libc" "$tmp/memory" | head -3)" ""
+
+# --- another file with the same numbers -----------------------------------------------------------------------
+# Device, inode, size and times of a file of an overlay do not say whose bytes it has. What was proved of one is not true of the other.
+mkdir "$tmp/twins"
+cp "$tool" "$tmp/twin"
+truncate -s "$(stat -L -c %s "$libc")" "$tmp/twin"
+every_byte twins "$tmp/twins" "$tmp/twin" "$libc" >"$tmp/twins.out"
+status=$?
+if [ $status -eq 2 ]; then
+	skip "another file with the same numbers" "no overlay with layers of bytes alone (Linux 6.5)"
+else
+	check "another file with the same numbers: it is attached to what was proved" some "$tmp/twins.out" exit 100
+	never_else "another file with the same numbers: not a byte of it is changed" \
+		"$status $(grep '^differs' "$tmp/twins.out" | head -3)" "0 "
+fi
 finish

@@ -6,6 +6,9 @@
  *			      M bytes after the first S
  * every_byte beginnings FILE  asks about each byte of its code as the beginning of a function, then the same
  * every_byte memory FILE N    attaches to every Nth function of a file that this process and its child have mapped, and looks
+ * every_byte twins DIR FILE OTHER
+ *			      asks about the functions of FILE, and attaches at their addresses to OTHER, which has the same numbers:
+ *			      device, inode, size and times. Both are in an overlay at DIR whose metadata is one file's.
  *
  * What a recorder would do that was taken over: it asks for a breakpoint at every byte of the code of a file
  * that others execute. Prints what the broker says belongs to functions (begin or exit ADDRESS SYMBOL), what
@@ -15,11 +18,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "privilege/broker/broker.h"
@@ -276,6 +285,106 @@ static void look_at_memory(const char *path)
 	close(memory);
 }
 
+/* --- two files with the same numbers ----------------------------------------------------------------------- */
+
+static void run(const char *format, ...)
+{
+	char command[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(command, sizeof(command), format, arguments);
+	va_end(arguments);
+	if (system(command))
+		exit(2);
+}
+
+static int open_in(const char *directory, const char *name, int flags)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return open(path, flags | O_CLOEXEC, 0644);
+}
+
+/*
+ * An overlay takes the bytes of `a` and `b`, which are hard links of one file without bytes, from the first of two layers that
+ * has a file. When `b` is opened, that is another one. Returns the descriptor of `b`.
+ */
+static int open_twins(const char *directory, const char *file, const char *other)
+{
+	struct stat a, b;
+	int empty, twin;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", directory, "tmpfs", 0, NULL))
+		exit(2);
+	run("cd '%s' && mkdir meta one two upper work merged && cp '%s' one/file && cp '%s' "
+	    "two/file",
+	    directory, file, other);
+	empty = open_in(directory, "meta/a", O_RDWR | O_CREAT);
+	twin = open_in(directory, "two/file", O_RDONLY);
+	if (empty < 0 || twin < 0 || fstat(twin, &b) || ftruncate(empty, b.st_size) ||
+	    fsetxattr(empty, "trusted.overlay.metacopy", "", 0, 0) ||
+	    fsetxattr(empty, "trusted.overlay.redirect", "/file", 5, 0))
+		exit(2);
+	close(empty);
+	close(twin);
+	run("cd '%s' && ln meta/a meta/b && mount -t overlay none merged -o "
+	    "metacopy=on,lowerdir=meta::one::two,upperdir=upper,workdir=work",
+	    directory);
+	fd = open_in(directory, "merged/a", O_RDONLY);
+	run("rm '%s/one/file'", directory);
+	twin = open_in(directory, "merged/b", O_RDONLY);
+	if (fd < 0 || twin < 0 || fstat(fd, &a) || fstat(twin, &b) || a.st_dev != b.st_dev ||
+	    a.st_ino != b.st_ino || a.st_size != b.st_size ||
+	    memcmp(&a.st_ctim, &b.st_ctim, sizeof(a.st_ctim)))
+		exit(2);
+	printf("twins %d\n", elf_file_open(fd, &elf, NULL) == 0);
+	return twin;
+}
+
+static void look_at_twin(int twin, const uint8_t *mapped, off_t size)
+{
+	uint8_t *was = malloc((size_t)size), *is = malloc((size_t)size);
+	unsigned granted = 0, link;
+	char of_target[32];
+	int memory;
+
+	snprintf(of_target, sizeof(of_target), "/proc/%d/mem", (int)target);
+	memory = open(of_target, O_RDONLY | O_CLOEXEC);
+	fd = twin;
+	/* One by one: some are no instructions of the other file, at the first look. */
+	for (unsigned i = 0; i < n_sites; i++)
+		granted += !attach_at(BROKER_FUNCTIONS, sites[i], &link);
+	if (!was || !is || pread(twin, was, (size_t)size, 0) != size ||
+	    pread(memory, is, (size_t)size, (off_t)(uintptr_t)mapped) != size)
+		exit(1);
+	for (off_t i = 0; i < size; i++) {
+		if (is[i] != was[i])
+			printf("differs %jx %02x\n", (intmax_t)i, is[i]);
+	}
+	printf("attached %u\n", granted);
+}
+
+static int try_twins(const char *directory, const char *file, const char *other)
+{
+	int twin = open_twins(directory, file, other);
+	const uint8_t *mapped;
+	struct stat st;
+
+	fstat(twin, &st);
+	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, twin, 0);
+	if (mapped == MAP_FAILED)
+		exit(2);
+	start();
+	ask_functions(1);
+	look_at_twin(twin, mapped, st.st_size);
+	broker_stop(broker, true);
+	kill(target, SIGKILL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -283,6 +392,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 3;
+	if (!strcmp(what, "twins"))
+		return argc > 4 ? try_twins(argv[2], argv[3], argv[4]) : 3;
 	fd = open(argv[2], O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || elf_file_open(fd, &elf, &f))
 		return 2;

@@ -17,14 +17,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/marker_note.h"
-
-#ifndef OVERLAYFS_SUPER_MAGIC
-#define OVERLAYFS_SUPER_MAGIC 0x794c7630
-#endif
 
 #define SITE_BYTES 16 /* no instruction is longer */
 
@@ -166,20 +161,13 @@ static bool other_sites_run(struct running_bytes *r)
 	return true;
 }
 
-static bool file_has_layers(const struct file *file)
-{
-	struct statfs fs;
-
-	return !fstatfs(file->fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
-}
-
 const char *file_differs_from_running(struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m)
 {
 	bool served = file_is_served(file->fd), same;
 	struct running_bytes r;
 
-	if (!served && !file_has_layers(file))
+	if (!served && !file_has_layers(file->fd))
 		return NULL;
 	if (!running_open(&r, c, file, pid, m))
 		return served ? "it is on FUSE or 9p, and the memory of the process cannot be read "
@@ -209,7 +197,8 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
 	bool bare = true;
 
 	/* Some sites are attached to later only, so one is enough. */
-	if (!file->n_links || !n || !file_has_layers(file) || !running_open(&r, c, file, pid, m))
+	if (!file->n_links || !n || !file_has_layers(file->fd) ||
+	    !running_open(&r, c, file, pid, m))
 		return NULL;
 	/* What was read before it was attached may be out of date. */
 	c->scans.running.is_stale = true;

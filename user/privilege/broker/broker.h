@@ -266,6 +266,9 @@ int broker_detach(struct broker *broker, const unsigned *links, unsigned n, bool
  */
 bool file_is_served(int fd);
 
+/* Whether it is a file of an overlay, whose bytes are those of another file. */
+bool file_has_layers(int fd);
+
 /* Whether an instruction of an ELF file for x86-64 begins at this address, by the file's tables of functions. */
 bool instruction_begins(int elf_fd, uint64_t vaddr);
 

@@ -92,7 +92,8 @@ int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program progr
 	*of = (struct link_sites){
 		.device = st.st_dev, .inode = st.st_ino, .program = program, .n = n, .elf_fd = -1
 	};
-	of->foreign = links_are_of_others(of) && st.st_uid != getuid();
+	/* An overlay shows the owner of its metadata, and the kernel attaches to a file that may be somebody else's. */
+	of->foreign = links_are_of_others(of) && (st.st_uid != getuid() || file_has_layers(elf_fd));
 	of->offsets = malloc(n * sizeof(*of->offsets));
 	if (!of->offsets)
 		return -ENOMEM;

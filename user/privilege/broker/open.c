@@ -27,6 +27,9 @@
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
+#ifndef OVERLAYFS_SUPER_MAGIC
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
+#endif
 #ifndef V9FS_MAGIC
 #define V9FS_MAGIC 0x01021997
 #endif
@@ -474,6 +477,13 @@ bool file_is_served(int fd)
 
 	/* Only a server answers this question with an error. */
 	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC || fs.f_type == V9FS_MAGIC;
+}
+
+bool file_has_layers(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,

@@ -245,6 +245,8 @@ static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply
 	if (error)
 		return error;
 	s->programs.attach_ns = 0;
+	if (r->what == BROKER_FUNCTIONS || r->what == BROKER_RETURNS)
+		elf_fd = functions_file(s->programs.provers, elf_fd);
 	error = link_sites_init(&of, elf_fd, r->what, p->sites, r->n_sites,
 				broker_links_each(s->config));
 	if (error)
@@ -620,6 +622,8 @@ void broker_serve(int socket, const struct broker_config *config)
 	unsigned n_fds = 0;
 
 	ignore_signals();
+	/* If the caller ignored it, the number of a child that ended could be another's before the broker looks at it. */
+	signal(SIGCHLD, SIG_DFL);
 	lift_limits();
 	reply.error = keep_only(&socket);
 	if (reply.error) {

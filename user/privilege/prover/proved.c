@@ -2,9 +2,13 @@
 /*
  * The broker's side of provers: the proved sites of each file.
  *
- * The descriptor of a file is kept open, so that its inode number cannot be reused, together with its size and its
- * times. If these change between the proof and the attachment, no site of the file is proved any more. A race with
- * somebody who may write to the file remains, but whoever may do so can change the program anyway.
+ * The descriptor of a file is kept open, together with its inode number, its size and its times. If these change between
+ * the proof and the attachment, no site of the file is proved any more. A race with somebody who may write to the file
+ * remains, but whoever may do so can change the program anyway.
+ *
+ * These numbers do not say which bytes a file has: in an overlay, which any user can mount, hard links of one file of
+ * metadata may have the bytes of different files, and a file system in user space may be a layer of it. So they only
+ * choose among the descriptors, and what is analysed, proved and attached to is one descriptor.
  */
 #include "base/array.h"
 #include "privilege/prover/prover.h"
@@ -48,7 +52,8 @@ struct provers {
 	pthread_mutex_t lock; /* of `ends`, and of changes of `prover` */
 	bool ends;
 	int prover;		  /* a socket to the current prover; -1: none */
-	struct file_state of;	  /* of the file of the current prover */
+	struct file_state of;	  /* of the file of the current prover, when it was started */
+	int of_fd;		  /* the descriptor that it reads */
 	struct segments segments; /* of its file */
 	struct function_symbols symbols;
 	unsigned n_sites;
@@ -109,6 +114,15 @@ static struct proved_file *proved_file(struct provers *p, const struct file_stat
 {
 	for (unsigned i = 0; i < p->n_files; i++) {
 		if (file_state_same(&p->files[i].state, state))
+			return &p->files[i];
+	}
+	return NULL;
+}
+
+static struct proved_file *proved_descriptor(struct provers *p, int fd)
+{
+	for (unsigned i = 0; i < p->n_files; i++) {
+		if (p->files[i].fd == fd)
 			return &p->files[i];
 	}
 	return NULL;
@@ -237,7 +251,9 @@ static int prover_start_for(struct provers *p, int elf_fd, const struct file_sta
 {
 	int error, prover;
 
-	if (p->prover >= 0 && file_state_same(&p->of, state))
+	/* It reads the same descriptor only if that is of a file that was remembered: else its number is another's now. */
+	if (p->prover >= 0 && p->of_fd == elf_fd && proved_descriptor(p, elf_fd) &&
+	    file_state_same(&p->of, state))
 		return 0;
 	prover_end(p);
 	if (!segments_read(elf_fd, &p->segments))
@@ -258,6 +274,7 @@ static int prover_start_for(struct provers *p, int elf_fd, const struct file_sta
 	}
 	function_symbols_sort(&p->symbols);
 	p->of = *state;
+	p->of_fd = elf_fd;
 	return 0;
 }
 
@@ -333,11 +350,10 @@ static int proved_add_reply(struct provers *p, struct proved_file *file, size_t 
 	return error;
 }
 
-/* Takes over the descriptor on success. */
-static int proved_remember_reply(struct provers *p, int elf_fd, const struct file_state *state,
-				 size_t size, struct failure *f)
+/* Keeps the descriptor on success, unless it is the one of `file`, which is remembered already. */
+static int proved_remember_reply(struct provers *p, struct proved_file *file, int elf_fd,
+				 const struct file_state *state, size_t size, struct failure *f)
 {
-	struct proved_file *file = proved_file(p, state);
 	struct file_state now;
 	int error;
 
@@ -351,8 +367,6 @@ static int proved_remember_reply(struct provers *p, int elf_fd, const struct fil
 				   "functions of too many files are recorded");
 	if (file) {
 		error = proved_add_reply(p, file, size);
-		if (!error)
-			close(elf_fd);
 	} else {
 		file = &p->files[p->n_files];
 		*file = (struct proved_file){ .fd = elf_fd, .state = *state };
@@ -374,28 +388,34 @@ int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsig
 {
 	const char *wrong =
 		"the process that reads its code ended, or took too much time or memory";
+	struct proved_file *known;
 	struct file_state state;
 	unsigned none = 0;
 	size_t size = 0;
-	int error;
+	int error, fd;
 
 	if (!n || n > PROVER_MAX_REQUESTED || !file_state_read(elf_fd, &state))
 		return failure_set(f, -EINVAL, "refused request", "functions", NULL);
-	error = prover_start_for(p, elf_fd, &state, &wrong);
+	known = proved_file(p, &state);
+	fd = known ? known->fd : elf_fd;
+	error = prover_start_for(p, fd, &state, &wrong);
 	p->request.head = (struct prover_request){ n, skip_nop5 };
 	memcpy(p->request.vaddrs, vaddrs, n * sizeof(*vaddrs));
 	if (!error)
 		error = packet_send(p->prover, &p->request,
 				    offsetof(__typeof__(p->request), vaddrs[n]), -1);
 	error = error ?: message_receive(p->prover, p->reply, sizeof(p->reply), &size, NULL, &none);
-	error = error ?: prover_check_reply(p, elf_fd, size, vaddrs, n, &wrong);
+	error = error ?: prover_check_reply(p, fd, size, vaddrs, n, &wrong);
+	if (error)
+		error = failure_set(f, -EBADMSG, "cannot analyse functions", "", wrong);
+	else
+		error = proved_remember_reply(p, known, fd, &state, size, f);
 	if (error) {
 		prover_end(p);
-		return failure_set(f, -EBADMSG, "cannot analyse functions", "", wrong);
-	}
-	error = proved_remember_reply(p, elf_fd, &state, size, f);
-	if (error)
 		return error;
+	}
+	if (known)
+		close(elf_fd);
 	*ret_reply = p->reply;
 	*ret_size = size;
 	return 0;
@@ -407,6 +427,16 @@ static bool proved_has_site(const struct proved_file *file, uint64_t offset)
 {
 	return file && file->n &&
 	       bsearch(&offset, file->offsets, file->n, sizeof(offset), compare_offsets);
+}
+
+int functions_file(struct provers *p, int elf_fd)
+{
+	const struct proved_file *file = NULL;
+	struct file_state state;
+
+	if (p && file_state_read(elf_fd, &state))
+		file = proved_file(p, &state);
+	return file ? file->fd : elf_fd;
 }
 
 bool functions_proved(struct provers *p, int elf_fd, const struct segments *segments,
@@ -421,7 +451,9 @@ bool functions_proved(struct provers *p, int elf_fd, const struct segments *segm
 
 	if (!p || !file_state_read(elf_fd, &state))
 		return false;
-	file = proved_file(p, &state);
+	file = proved_descriptor(p, elf_fd);
+	if (file && !file_state_same(&state, &file->state))
+		file = NULL;
 	others = malloc(n * sizeof(*others));
 	if (!others)
 		return false;

@@ -115,7 +115,13 @@ int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsig
 		    bool skip_nop5, const void **ret_reply, size_t *ret_size, struct failure *f);
 
 /*
- * Whether all of these sites are proved, for the file as it is now. `entries`: as the beginnings of functions, where the
+ * The descriptor of the file whose functions were proved, to attach to; `elf_fd` if there is none. Another file may have the
+ * same numbers.
+ */
+int functions_file(struct provers *p, int elf_fd);
+
+/*
+ * Whether all of these sites are proved, for the file as it is now, by the descriptor of functions_file(). `entries`: as the beginnings of functions, where the
  * return address is where the kernel's return probe replaces it.
  */
 bool functions_proved(struct provers *p, int elf_fd, const struct segments *segments,

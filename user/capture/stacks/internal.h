@@ -105,9 +105,10 @@ struct stacks {
 	int kallsyms_fd;	 /* -1: none */
 	pid_t kallsyms_reader;	 /* the process that still writes it; 0: none; -1: it failed */
 	bool logged_no_kernel, logged_fetched;
-	bool logged_broken, logged_late, logged_python; /* messages that have been logged */
-	struct kernel_symbols *kernel_symbols;		/* NULL: not read, or unreadable */
-	uint32_t named_to;				/* frames up to this id have been named */
+	bool logged_broken, logged_late, logged_python,
+		logged_lines;		       /* messages that have been logged */
+	struct kernel_symbols *kernel_symbols; /* NULL: not read, or unreadable */
+	uint32_t named_to;		       /* frames up to this id have been named */
 	uint64_t frames, named;
 	uint64_t early_ns;
 	struct jit_slots jit_slots;

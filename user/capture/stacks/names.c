@@ -433,6 +433,21 @@ static void log_debug_files(struct capture *c, const struct symbols_counts *coun
 		    why ? ": " : "", why ? why : "");
 }
 
+static void log_missing_lines(struct capture *c)
+{
+	struct python_counts counts = { 0 };
+
+	if (c->stacks->python)
+		python_count(c->stacks->python, &counts);
+	if (counts.without_lines && !c->stacks->logged_lines)
+		capture_log(c, 0,
+			    "%" PRIu64 " Python function%s in call stacks ha%s no lines: the line "
+			    "tables of all processes are more than 64 MiB",
+			    counts.without_lines, counts.without_lines == 1 ? "" : "s",
+			    counts.without_lines == 1 ? "s" : "ve");
+	c->stacks->logged_lines |= counts.without_lines != 0;
+}
+
 /* Logs why names are missing that a debugger might find. */
 static void log_missing_names(struct capture *c)
 {
@@ -461,6 +476,7 @@ static void log_missing_names(struct capture *c)
 			    "3.13 are supported",
 			    python_unsupported(s->python));
 	s->logged_python |= s->python && python_unsupported(s->python);
+	log_missing_lines(c);
 	s->logged_broken |= counts.broken != 0;
 	s->logged_late |= counts.late != 0;
 }

@@ -16,7 +16,7 @@
 #include "timeline/callstack.h"
 
 #define MAX_CODES	 65536	       /* of a process */
-#define MAX_TABLES_BYTES (64ull << 20) /* of line tables, of a process */
+#define MAX_TABLES_BYTES (64ull << 20) /* of line tables, of all processes: equal ones count once */
 #define RECENT_FRAMES	 1024	       /* cached for each process; a power of two */
 #define LINE_BITS	 24
 
@@ -45,11 +45,18 @@ struct code_key {
 	uint64_t check;
 };
 
+/* A line table. Processes that were forked, or run the same program, have equal ones. */
+struct line_table {
+	uint8_t *bytes; /* its own key */
+	size_t size;
+	uint64_t users; /* code objects */
+	UT_hash_handle hh;
+};
+
 struct known_code {
 	struct code_key key;
 	const struct python_function *function; /* NULL: it could not be read */
-	uint8_t *table;
-	size_t table_size;
+	struct line_table *table;		/* NULL: none, or there are too many */
 	UT_hash_handle hh;
 };
 
@@ -60,7 +67,6 @@ struct python_process {
 	uint32_t setup;
 	int memory;
 	struct known_code *codes;
-	uint64_t table_bytes;
 	struct {
 		uint64_t code, word;
 		const struct code_frame *frame;
@@ -75,6 +81,8 @@ struct python {
 	const struct code_mapping *mapping;
 	struct python_file *files;
 	struct python_function *functions;
+	struct line_table *tables;
+	uint64_t table_bytes; /* of all */
 	char unsupported[32];
 	struct python_counts counts;
 };
@@ -218,6 +226,44 @@ struct python_process *python_process_new(struct python *py, struct broker *brok
 	return p;
 }
 
+static void line_table_put(struct python *py, struct line_table *table)
+{
+	if (!table || --table->users)
+		return;
+	py->table_bytes -= table->size;
+	HASH_DELETE(hh, py->tables, table);
+	free(table->bytes);
+	free(table);
+}
+
+/* Consumes the bytes. NULL: there are none, or too many. */
+static struct line_table *line_table_get(struct python *py, uint8_t *bytes, size_t size)
+{
+	struct line_table *table = NULL;
+
+	if (size)
+		HASH_FIND(hh, py->tables, bytes, size, table);
+	if (!table && size && size <= MAX_TABLES_BYTES - py->table_bytes) {
+		table = calloc(1, sizeof(*table));
+		if (table) {
+			*table = (struct line_table){ .bytes = bytes, .size = size };
+			HASH_ADD_KEYPTR(hh, py->tables, bytes, size, table);
+		}
+		if (table && !hash_added(hh, table)) {
+			free(table);
+			table = NULL;
+		}
+		if (table) {
+			py->table_bytes += size;
+			bytes = NULL;
+		}
+	}
+	free(bytes);
+	if (table)
+		table->users++;
+	return table;
+}
+
 void python_process_free(struct python_process *p)
 {
 	if (!p)
@@ -225,7 +271,7 @@ void python_process_free(struct python_process *p)
 	setup_put(p->py, p->setup);
 	if (p->memory >= 0)
 		close(p->memory);
-	hash_clear(hh, p->codes, c, free(c->table));
+	hash_clear(hh, p->codes, c, line_table_put(p->py, c->table));
 	free(p);
 }
 
@@ -299,15 +345,9 @@ static void load_code(struct python_process *p, struct known_code *known)
 	if (!python_code_read(&p->file->layout, known->key.address, (uint32_t)known->key.check,
 			      read_memory, p, &code))
 		return;
-	if (code.table_size > MAX_TABLES_BYTES - p->table_bytes) {
-		free(code.table);
-		code.table = NULL;
-		code.table_size = 0;
-	}
 	known->function = get_function(p->py, &code);
-	known->table = code.table;
-	known->table_size = code.table_size;
-	p->table_bytes += code.table_size;
+	known->table = line_table_get(p->py, code.table, code.table_size);
+	p->py->counts.without_lines += code.table_size && !known->table;
 }
 
 /* NULL: there are too many. */
@@ -342,9 +382,9 @@ static const struct code_frame *make_frame(struct python_process *p, uint64_t ad
 	}
 	line.function = code->function->key.function;
 	line.file = code->function->key.file;
-	line.line = python_code_line(code->table, code->table_size,
-				     (uint32_t)code->function->key.first_line,
-				     PYTHON_FRAME_OFFSET(word));
+	line.line = python_code_line(
+		code->table ? code->table->bytes : NULL, code->table ? code->table->size : 0,
+		(uint32_t)code->function->key.first_line, PYTHON_FRAME_OFFSET(word));
 	frame = callstacks_frame(
 		py->store, py->mapping,
 		code->function->id << LINE_BITS | (line.line & ((1u << LINE_BITS) - 1)), NULL);

@@ -39,6 +39,7 @@ const char *python_unsupported(const struct python *py);
 
 struct python_counts {
 	uint64_t frames, unreadable; /* frames; those whose code object could not be read */
+	uint64_t without_lines;	     /* functions whose line tables are too many */
 };
 
 void python_count(const struct python *py, struct python_counts *ret);

@@ -4,6 +4,7 @@
  * written is in drain.c, the sums of what was read and lost in accounting.c.
  */
 #include "capture/batch/batch.h"
+#include "capture/file_watch.h"
 #include "capture/mappings/mappings.h"
 #include "capture/probes/probes.h"
 #include "capture/rings.h"
@@ -87,7 +88,10 @@ static int map_rings(struct capture *c)
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
+	file_watch_open(c);
 	error = map_records(c);
+	if (!error && c->watch_fd >= 0)
+		error = add_to_epoll(c, c->watch_fd);
 	if (error)
 		return error;
 	c->holds = ring_buffer__new(c->loaded.holds_fd, decode_hold, c, NULL);
@@ -173,7 +177,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 	if (!c)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	*c = (struct capture){ .options = *options, .guard.n = 1, .epoll_fd = -1 };
+	*c = (struct capture){ .options = *options, .guard.n = 1, .epoll_fd = -1, .watch_fd = -1 };
 	/* The drift between the clocks shows by the time the programs are loaded. */
 	clocks_sample(&c->clocks);
 	error = check_pid_namespace(f) ?: broker_start(&config, &c->broker, &c->loaded, f);
@@ -250,6 +254,7 @@ void capture_free(struct capture *c)
 	probes_close(c);
 	selection_free(c);
 	files_free(c);
+	file_watch_close(c);
 	running_maps_forget(c);
 	if (c->siblings.list)
 		closedir(c->siblings.list);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reading what the kernel has written: regularly, up to a moment, and all of it when the recording stops. */
 #include "capture/batch/batch.h"
+#include "capture/file_watch.h"
 #include "capture/internal.h"
 #include "capture/rings.h"
 #include "capture/stacks/stacks.h"
@@ -22,6 +23,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 
 	clocks_sample(&c->clocks);
 	c->drain_until_ns = 0;
+	file_watch_read(c);
 	n = held = holds_serve(c);
 	if (n >= 0 || n == -EAGAIN) {
 		c->budget = DRAIN_AT_MOST;

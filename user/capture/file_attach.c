@@ -2,12 +2,13 @@
 /*
  * Attaches to the sites of files, by requests to the broker, and detaches. A file with markers is attached to for all
  * processes at once, and the BPF programs know which of them are traced. If children are not followed, or if the caller
- * is not root, it is attached to for each process.
+ * is not root, it is attached to for each process; also if the kernel refuses all processes because of one of them.
  */
 #include "capture/file_limits.h"
 #include "capture/probes/probes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "proftrace.skel.h"
@@ -50,7 +51,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	*to.list = all;
 	c->n_links++;
 	c->counts.attached++;
-	all[(*to.n)++] = (struct file_link){ link, to.guard, to.turns_on, false };
+	all[(*to.n)++] = (struct file_link){ link, to.guard, to.turns_on, pid, false };
 	return 0;
 }
 
@@ -322,6 +323,11 @@ static int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_
 	return error;
 }
 
+static bool file_attaches_each(const struct capture *c, const struct file *file)
+{
+	return capture_attaches_each(c) || file->alone;
+}
+
 static bool pids_have(const pid_t *pids, unsigned n, pid_t pid)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -370,7 +376,7 @@ bool file_refuses_pid(const struct file *file, pid_t pid)
 
 bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid)
 {
-	return capture_attaches_each(c) &&
+	return pid && file_attaches_each(c, file) &&
 	       pids_add(&file->refused_pids, &file->n_refused_pids, pid);
 }
 
@@ -380,53 +386,143 @@ void files_forget_refusals(struct capture *c, pid_t pid)
 		pids_remove(file->refused_pids, &file->n_refused_pids, pid);
 }
 
-/* Attaches for this process, unless it is attached already. */
-int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+/* Whether this process has to be attached to although the file is. */
+bool file_lacks_pid(const struct capture *c, const struct file *file, pid_t pid)
+{
+	return pid && file_attaches_each(c, file) && !file_has_pid(file, pid) &&
+	       !file_refuses_pid(file, pid);
+}
+
+static int attach_for_pid(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
 	int error;
 
-	if (!capture_attaches_each(c)) {
-		if (file->n_links)
-			return 0;
-		error = file_attach_all_or_nothing(c, file, 0, f);
-		/*
-		 * One process that has overwritten its semaphore makes the kernel refuse all
-		 * processes. Then the file is attached to for this process only, without its
-		 * children.
-		 */
-		if (error != -EINVAL)
-			return error;
-		capture_log(c, 0, "attached to process %d alone, not to its children: %s", (int)pid,
-			    f ? f->reason : "refused");
-		file->alone = pid;
-		return file_attach_all_or_nothing(c, file, pid, f);
-	}
-	if (file_has_pid(file, pid))
+	/* Those that come are attached to. */
+	if (!pid || file_has_pid(file, pid))
 		return 0;
 	error = file_attach_all_or_nothing(c, file, pid, f);
+	/* It is going to execute a program by which it will be recorded. It is attached to when it has done so. */
+	if (error == -EPERM && file->alone)
+		return 0;
 	/* Out of memory: the broker is asked again, and says that the process has the links. */
 	if (!error)
 		file_add_pid(file, pid);
 	return error;
 }
 
+/*
+ * Attaches for this process, unless it is attached already.
+ *
+ * The kernel refuses a link for all processes if one of them has a semaphore that it cannot increment. Whoever may read the
+ * file can map it and write that into memory of their own. So then each process that is recorded gets links of its own,
+ * until none of them is left and all can be tried again.
+ */
+int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	char path[PATH_MAX];
+	int error;
+
+	if (capture_attaches_each(c) && !pid)
+		return file_attach_all_or_nothing(c, file, 0, f);
+	file->alone &= file->n_links > 0;
+	if (file_attaches_each(c, file))
+		return attach_for_pid(c, file, pid, f);
+	if (file->n_links)
+		return 0;
+	error = file_attach_all_or_nothing(c, file, 0, f);
+	if (error != -EINVAL)
+		return error;
+	capture_log(c, file->was_alone ? 1 : 0,
+		    "'%s' is attached to for each process by itself: %s", file_path(file, path),
+		    f ? f->reason : "refused");
+	file->alone = file->was_alone = true;
+	return attach_for_pid(c, file, pid, f);
+}
+
+/* A process that was already running: marks of it may be missing. */
+static void attach_late(struct capture *c, struct file *file, pid_t pid)
+{
+	struct failure f = { 0 };
+	char path[PATH_MAX];
+	int error = attach_for_pid(c, file, pid, &f);
+
+	if (error == -ESRCH)
+		return;
+	if (!error) {
+		c->late++;
+		return;
+	}
+	file_refuse_pid(c, file, pid);
+	files_report_refused(c, file_path(file, path), &f);
+}
+
 void files_follow(struct capture *c, pid_t parent, pid_t child)
 {
-	if (!capture_attaches_each(c) || !c->options.follow_children)
+	if (!c->options.follow_children)
 		return;
 	/* The number may have been that of a process whose exit was lost. */
 	files_release(c, child);
 	hash_each (c->files, file) {
-		if (file_has_pid(file, parent))
+		if (!file_has_pid(file, parent) || c->stopping)
+			continue;
+		if (capture_attaches_each(c))
 			file_add_pid(file, child);
+		else
+			attach_late(c, file, child);
 	}
+}
+
+static void leaving_add_pid(struct leaving *l, struct file_link *links, unsigned *n, pid_t pid)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		if (links[i].pid == pid)
+			leaving_add(l, links[i]);
+		else
+			links[kept++] = links[i];
+	}
+	*n = kept;
+}
+
+/* A process that had links of its own has ended. The kernel would keep them. */
+static void file_release_alone(struct capture *c, struct file *file, pid_t pid)
+{
+	struct leaving leaving = { .c = c, .later = true };
+
+	if (!file->alone || !file_has_pid(file, pid))
+		return;
+	leaving_add_pid(&leaving, file->links, &file->n_links, pid);
+	leaving_add_pid(&leaving, file->data_links, &file->n_data_links, pid);
+	if (file->n_pids == 1) {
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+		leaving_add_all(&leaving, file->links, &file->n_links, 0);
+	}
+	leaving_detach(&leaving);
 }
 
 void files_release(struct capture *c, pid_t pid)
 {
-	hash_each (c->files, file)
+	hash_each (c->files, file) {
+		file_release_alone(c, file, pid);
 		pids_remove(file->pids, &file->n_pids, pid);
+	}
 	files_forget_refusals(c, pid);
+}
+
+static int attach_pending_hold_sites(struct capture *c, struct file *file, struct failure *f)
+{
+	int error = 0;
+
+	if (!file->alone)
+		return attach_hold_sites(c, file, 0, f);
+	for (unsigned i = 0; i < file->n_pids; i++) {
+		/* The process may have exited meanwhile. */
+		int failed = attach_hold_sites(c, file, file->pids[i], f);
+
+		error = failed == -ESRCH ? error : failed;
+	}
+	return error;
 }
 
 void files_attach_hold_sites(struct capture *c)
@@ -434,7 +530,7 @@ void files_attach_hold_sites(struct capture *c)
 	struct failure f;
 
 	hash_each (c->files, file) {
-		if (!file->hold_sites_pending || !attach_hold_sites(c, file, file->alone, &f))
+		if (!file->hold_sites_pending || !attach_pending_hold_sites(c, file, &f))
 			continue;
 		c->refused++;
 		capture_log(c, 0, "%s: %s", f.what, f.reason);
@@ -468,8 +564,8 @@ static int turn_all_on(struct capture *c, struct file *file, struct failure *f)
 {
 	int error = 0;
 
-	if (!capture_attaches_each(c))
-		error = turn_domains_on(c, file, file->alone, f);
+	if (!file_attaches_each(c, file))
+		error = turn_domains_on(c, file, 0, f);
 	for (unsigned i = 0; i < file->n_pids; i++) {
 		/* The process may have exited meanwhile. */
 		int failed = turn_domains_on(c, file, file->pids[i], f);
@@ -602,8 +698,8 @@ void files_attach_data(struct capture *c)
 
 		if (file->refused || !file_has_marks(file) || file->n_data_links)
 			continue;
-		if (!capture_attaches_each(c))
-			error = attach_marks(c, file, file->alone, false, true, &f);
+		if (!file_attaches_each(c, file))
+			error = attach_marks(c, file, 0, false, true, &f);
 		for (unsigned i = 0; i < file->n_pids; i++) {
 			/* The process may have exited meanwhile. */
 			int failed = attach_marks(c, file, file->pids[i], false, true, &f);
@@ -615,6 +711,15 @@ void files_attach_data(struct capture *c)
 			capture_log(c, 0, "%s: %s", f.what, f.reason);
 		}
 	}
+}
+
+void file_detach(struct capture *c, struct file *file)
+{
+	struct leaving leaving = { .c = c };
+
+	leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+	leaving_add_all(&leaving, file->links, &file->n_links, 0);
+	leaving_detach(&leaving);
 }
 
 void files_detach(struct capture *c)

@@ -11,7 +11,7 @@
 
 bool files_full(const struct capture *c, struct failure *f)
 {
-	if (HASH_COUNT(c->files) < MAX_FILES)
+	if (HASH_COUNT(c->files) + c->n_retired < MAX_FILES)
 		return false;
 	failure_set(f, -EMFILE, "cannot attach to", "", "too many files are mapped");
 	return true;

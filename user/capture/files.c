@@ -5,11 +5,13 @@
  * to it.
  */
 #include "capture/file_limits.h"
+#include "capture/file_watch.h"
 #include "capture/probes/probes.h"
 #include "capture/mappings/mappings.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -194,15 +196,6 @@ static void file_free(struct file *file)
 	free(file);
 }
 
-/* It was read before a process mapped it, and may have been written since. */
-static bool has_changed(const struct file *file)
-{
-	struct stat st;
-
-	return fstat(file->fd, &st) || st.st_ctim.tv_sec != file->changed.tv_sec ||
-	       st.st_ctim.tv_nsec != file->changed.tv_nsec;
-}
-
 static void count_attached(struct capture *c, struct file *file)
 {
 	if (file->is_counted)
@@ -213,21 +206,41 @@ static void count_attached(struct capture *c, struct file *file)
 	c->n_marked_files += file_has_marks(file);
 }
 
+const char *file_path(const struct file *file, char *path)
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	return path;
+}
+
 /* Attaches to a file that is known, for one more process. */
-static void attach_also(struct capture *c, struct file *file, pid_t pid)
+static bool attach_also(struct capture *c, struct file *file, pid_t pid)
 {
 	int error = running_maps_check_work(c, file, pid);
+	struct failure f = { 0 };
 
+	if (!error)
+		error = file_attach(c, file, pid, &f);
+	else
+		failure_set(&f, error, "cannot attach", "",
+			    error == -E2BIG ? TOO_MANY_MAPPINGS : NULL);
 	if (!error) {
-		if (!file_attach(c, file, pid, NULL))
-			count_attached(c, file);
-		return;
+		count_attached(c, file);
+		/* Nothing has held it. */
+		c->late += file->alone && file_has_pid(file, pid) && elf_file_is_static(file->elf);
+		return true;
 	}
-	if (error == -E2BIG)
-		file_refuse_pid(c, file, pid);
+	/* It has ended meanwhile, or others hold what it may not have. */
+	if (error == -ESRCH || (!file->alone && error != -E2BIG && error != -EMFILE))
+		return false;
+	file_refuse_pid(c, file, pid);
 	c->refused++;
-	capture_log(c, files_verbosity(c), "cannot attach to process %d: %s", (int)pid,
-		    error == -E2BIG ? TOO_MANY_MAPPINGS : strerror(-error));
+	capture_log(c, files_verbosity(c), "cannot attach to process %d: %s", (int)pid, f.reason);
+	return false;
 }
 
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
@@ -235,9 +248,8 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 {
 	struct file *file = file_find(c, device, inode);
 
-	if (file && file->is_unmapped && has_changed(file)) {
-		HASH_DEL(c->files, file);
-		file_free(file);
+	if (file && file_has_changed(file)) {
+		file_retire(c, file);
 		file = NULL;
 	}
 	if (!file)
@@ -247,9 +259,9 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 										    : FILE_NOTHING;
 	if (file->refused)
 		return true;
-	if (capture_attaches_each(c) && file_is_wanted(file) && !file_has_pid(file, pid) &&
-	    !file_refuses_pid(file, pid))
-		attach_also(c, file, pid);
+	if (file_is_wanted(file) && file_lacks_pid(c, file, pid) && attach_also(c, file, pid) &&
+	    file->alone && file_has_pid(file, pid))
+		*ret_news = FILE_ATTACHED;
 	return true;
 }
 
@@ -433,7 +445,8 @@ void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
  */
 static bool file_is_done(const struct capture *c, const struct file *file)
 {
-	if (c->stacks)
+	/* What has been written to it meanwhile is seen by the scan only. */
+	if (c->stacks || !file->watch)
 		return false;
 	if (!file_is_wanted(file) && !file->has_other_key)
 		return true;
@@ -441,10 +454,10 @@ static bool file_is_done(const struct capture *c, const struct file *file)
 }
 
 /* Threads that map the file again need not wait for us. The file stays open, so that no other one gets its number. */
-static void note_known_file(struct capture *c, const struct file *file, const struct stat *st)
+static void note_known_file(struct capture *c, const struct file *file)
 {
 	uint64_t key = known_file_key(file->device >> 32 << 20 | (uint32_t)file->device,
-				      file->inode, (uint64_t)st->st_size);
+				      file->inode, file->size);
 
 	__u64 *slots = c->shared->known_files + known_file_slots(key);
 	unsigned i = 0;
@@ -474,7 +487,6 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	const char *differs = NULL;
 	bool others = false;
 	struct file *file;
-	struct stat st;
 	int error;
 
 	*ret_news = FILE_NOTHING;
@@ -490,8 +502,11 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	file->device = device;
 	file->inode = inode;
 	file->fd = fd;
+	file_watch(c, file);
 	file->has_other_key = has_other_key_attached(c, file);
 	error = file->has_other_key ? 0 : read_file_contents(c, file, path, f);
+	if (!file->elf && !file->has_other_key)
+		file_unwatch(c, file);
 	if (!error && m && file_is_wanted(file))
 		differs = file_differs_from_running(c, file, pid, m);
 	if (differs)
@@ -502,12 +517,14 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		error = check_work(c, file, path, pid, &others, f);
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
+	/* Refused for this process alone. */
+	others |= error == -EINVAL && file->alone && file_refuse_pid(c, file, pid);
 	if (!error && m)
 		differs = file_misses_attached(c, file, pid, m);
 	if (!error && differs)
 		error = failure_set(f, -ESTALE, "cannot attach to", path, differs);
 	/* The process has ended meanwhile. The next one that maps the file has links of its own. */
-	if (error == -ESRCH && capture_attaches_each(c))
+	if (error == -ESRCH && (capture_attaches_each(c) || file->alone))
 		error = 0;
 	/*
 	 * A refused file stays in the list, so that it is not tried at each scan. Its sites stay as
@@ -518,8 +535,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	*ret_news = FILE_NOTHING;
 	if (error)
 		return error;
-	if (file_is_done(c, file) && !fstat(fd, &st))
-		note_known_file(c, file, &st);
+	if (file_is_done(c, file))
+		note_known_file(c, file);
 	count_attached(c, file);
 	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
@@ -534,7 +551,6 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
 {
 	struct file *file = calloc(1, sizeof(*file));
-	struct stat st;
 
 	if (!file) {
 		close(fd);
@@ -543,21 +559,29 @@ void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
 	file->device = device;
 	file->inode = inode;
 	file->fd = fd;
-	if (fstat(fd, &st) || elf_file_open(fd, &file->elf, NULL) ||
-	    markers_find(file->elf, &file->sites, NULL) || file->sites.n || file->sites.refused) {
+	file_watch(c, file);
+	if (elf_file_open(fd, &file->elf, NULL) || markers_find(file->elf, &file->sites, NULL) ||
+	    file->sites.n || file->sites.refused) {
+		file_unwatch(c, file);
 		file_free(file);
 		return;
 	}
 	file->is_unmapped = true;
-	file->changed = st.st_ctim;
 	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
-	note_known_file(c, file, &st);
+	if (file->watch)
+		note_known_file(c, file);
 }
 
 void files_free(struct capture *c)
 {
 	hash_each (c->files, file) {
 		HASH_DEL(c->files, file);
+		file_free(file);
+	}
+	while (c->retired) {
+		struct file *file = c->retired;
+
+		c->retired = file->next_retired;
 		file_free(file);
 	}
 }

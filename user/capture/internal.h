@@ -50,6 +50,7 @@ struct file_link {
 	unsigned link;	   /* the broker's number, of one process, of several or of all */
 	unsigned guard;	   /* number of the domain; 0: several, or none */
 	unsigned turns_on; /* RECORD_BATCH_ON or RECORD_EXACT_ON: only semaphores; 0: sites */
+	pid_t pid;	   /* for which process; 0: for all */
 	bool leaves;	   /* another one takes its place */
 };
 
@@ -71,12 +72,15 @@ struct file {
 	bool changes;		 /* its domains go from exact to buffered mode and back */
 	unsigned n_domain_sites; /* those that are not the control site's */
 	unsigned first_probe,
-		n_probes;	  /* selected USDT probes and functions, also in capture->sites */
-	unsigned n_leaving;	  /* of these, where calls are left by exceptions and longjmp() */
-	unsigned first_call;	  /* those from here on are of functions */
-	bool refused;		  /* cannot be attached to; not tried again */
-	bool is_unmapped;	  /* no process has been seen that has mapped it: */
-	struct timespec changed;  /* when it had been changed when it was read */
+		n_probes;    /* selected USDT probes and functions, also in capture->sites */
+	unsigned n_leaving;  /* of these, where calls are left by exceptions and longjmp() */
+	unsigned first_call; /* those from here on are of functions */
+	bool refused;	     /* cannot be attached to; not tried again */
+	bool is_unmapped;    /* no process has been seen that has mapped it */
+	int watch;	     /* the number of its inotify watch; 0: none */
+	uint64_t size;	     /* and its times, before it was read: */
+	struct timespec written, changed;
+	struct file *next_retired;
 	uint64_t linker_function; /* the offset of _dl_debug_state; 0: not the dynamic linker */
 	struct broker_site linker[LINKER_MAX_CALLS]; /* that function, or all its calls */
 	unsigned n_linker;
@@ -89,9 +93,9 @@ struct file {
 	unsigned n_links;
 	struct file_link *data_links; /* under a schedule: those of the domains' sites */
 	unsigned n_data_links;
-	/* attached for this process only, although children are followed; 0: for all */
-	pid_t alone;
-	pid_t *pids; /* processes with links of their own (capture_attaches_each) */
+	bool was_alone; /* it has been said: */
+	bool alone;  /* processes have links of their own because the kernel refuses one for all */
+	pid_t *pids; /* processes with links of their own (`alone`, capture_attaches_each) */
 	unsigned n_pids;
 	pid_t *refused_pids; /* processes that have none, because that would take too long */
 	unsigned n_refused_pids;
@@ -318,6 +322,10 @@ struct capture {
 
 	/* files.c and processes.c */
 	struct file *files;
+	struct file *retired; /* those that have been written to (file_watch.c) */
+	unsigned n_retired;
+	int watch_fd;	   /* inotify; -1: nothing is watched */
+	bool watches_full; /* it has been said */
 	struct site *sites;
 	unsigned n_sites, sites_capacity;
 	struct traced_process *processes;
@@ -479,6 +487,12 @@ bool file_has_marks(const struct file *file);
 /* file_attach.c. Attaches for this process, unless that is done already. */
 int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f);
 bool file_has_pid(const struct file *file, pid_t pid);
+/* Whether each process has links of its own, and this one has none yet and may have some. */
+bool file_lacks_pid(const struct capture *c, const struct file *file, pid_t pid);
+/* Detaches from this file. */
+void file_detach(struct capture *c, struct file *file);
+/* Its present name. `path` has PATH_MAX bytes. */
+const char *file_path(const struct file *file, char *path);
 /* Refuses this process only, until it executes another program: false without links of each process. */
 bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid);
 /* The process has executed a program: what was refused is tried again. */
@@ -585,7 +599,8 @@ bool capture_hides(const struct capture *c);
 /* Whether each process has links of its own, instead of one link for all. */
 bool capture_attaches_each(const struct capture *c);
 /*
- * files.c: a process was forked. If each process has links of its own, the broker gives it those of its parent.
+ * file_attach.c: a process was forked. If each process has links of its own, the broker gives it those of its parent; of a
+ * file that cannot be attached to for all processes it gets links here.
  */
 void files_follow(struct capture *c, pid_t parent, pid_t child);
 /* The process has exited, or may not be recorded any more: the broker closes its links. */

@@ -18,6 +18,7 @@
  * well. The time that the kernel takes to attach is excepted: it waits for grace periods and for
  * forking processes.
  */
+#include "capture/file_watch.h"
 #include "capture/stacks/stacks.h"
 
 #include <bpf/libbpf.h>
@@ -299,6 +300,9 @@ int holds_serve(struct capture *c)
 	if (n < 0 && n != -EAGAIN)
 		return n;
 	hurry_update(c, s->n_held > 0);
+	/* Before anything that they have mapped is taken for known. */
+	if (s->n_held)
+		file_watch_read(c);
 	for (i = 0; i < s->n_held; i++) {
 		if (!s->held[i].head.kind)
 			continue;

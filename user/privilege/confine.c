@@ -67,6 +67,8 @@ static const int recorders[] = {
 	SCMP_SYS(getrandom),
 	SCMP_SYS(getrusage),
 	SCMP_SYS(getsockopt),
+	SCMP_SYS(inotify_add_watch), /* whether a file is written to */
+	SCMP_SYS(inotify_rm_watch),
 	SCMP_SYS(getxattr), /* whether a file has an access control list */
 	SCMP_SYS(lstat),
 	SCMP_SYS(memfd_create), /* compressed symbols of a file are unpacked there */

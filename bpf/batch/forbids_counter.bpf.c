@@ -38,7 +38,8 @@ static __always_inline bool can_be_buffered(bool is_traced)
 	return !follow_children && (any_process || belongs_to_invoker(bpf_get_current_task_btf()));
 }
 
-static __always_inline void hold_for_counter(void)
+/* `ip`: 0 where interrupts are off (hold_turns.h). */
+static __always_inline void hold_for_counter(__u64 ip)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	bool counts = traced_flags(pid_tgid >> 32);
@@ -56,21 +57,21 @@ static __always_inline void hold_for_counter(void)
 		return;
 	r = hold_reserve(HOLD_COUNTER, counts);
 	if (r)
-		hold(0, r, HOLD_COUNTER, counts, true);
+		hold(ip, r, HOLD_COUNTER, counts, true);
 }
 
 SEC("?watch/fentry_set_tsc_mode")
 int BPF_PROG(on_counter_set, unsigned int mode)
 {
 	if (mode == PR_TSC_SIGSEGV)
-		hold_for_counter();
+		hold_for_counter(1);
 	return 0;
 }
 
-/* SECCOMP_MODE_STRICT calls this one. */
+/* SECCOMP_MODE_STRICT calls this one, with interrupts off. */
 SEC("?watch/fentry_disable_TSC")
 int BPF_PROG(on_counter_disabled)
 {
-	hold_for_counter();
+	hold_for_counter(0);
 	return 0;
 }

@@ -38,6 +38,7 @@ equal "a counter without a process is in one of its own" "$(of t.json falsified 
 "$proftrace" -o t -- sh -c '{
 	printf "[{\"name\":\"process_labels\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"labels\":\"%s\"}},\n" \
 		$$ "rank 11, container bank, unit sshd.service" $$ "own label" 1 "GPU, rank 12" 2 "GPU, unit sshd.service" 3 "GPU 0" | sed "2,\$s/^\[//"
+	printf "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":3,\"args\":{\"name\":\"rank 13: x\"}},\n"
 	printf "{\"name\":\"events lost\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"count\":7}},\n" $$ $$ "$1" 3 3 "$1"
 	printf "{\"name\":\"theirs\",\"ph\":\"i\",\"pid\":%d,\"tid\":1,\"ts\":%s},\n" $$ "$1" 1 "$1" 2 "$1" 3 "$1"
 	echo "{\"name\":\"last\",\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":$1}]"; } >labels.json
@@ -45,8 +46,9 @@ equal "a counter without a process is in one of its own" "$(of t.json falsified 
 equal "labels: the rest of the trace is included" "$(of t.json theirs | wc -l)" 4
 never_else "labels: none that only the recorder gives" "$(grep -cE '"labels":.*(bank|sshd|own label|rank 1[12])' t.json)" 0
 equal "labels: of other processes they are kept" "$(grep -c '"labels":.*GPU 0' t.json)" 1
+never_else "labels: nobody is a rank by a name that a trace gives" "$("$proftrace" report --by rank --format csv t.pftrace | awk -F, '$4 ~ /13/')" ""
 never_else "no events are lost because a trace says so" "$(grep -c '"events lost"' t.json)" 0
-check "what is left out is counted" grep -q "labels.json  5 events included, 6 of kinds that are not represented" err
+check "what is left out is counted" grep -q "labels.json  5 events included, 7 of kinds that are not represented" err
 "$proftrace" convert -o t2.json t.pftrace
 equal "the same in Perfetto" "$(grep -cE '"events lost"|"labels":.*(bank|sshd|own label|rank 1[12])' t2.json) $(grep -c '"labels":.*GPU 0' t2.json)" "0 1"
 check_nothing_left "false processes"

@@ -20,8 +20,8 @@ wait_for "$tmp/target" ready
 target=$(said "$tmp/target" ready)
 inode=$(stat -c %i "$tmp/bystander")
 wrong= left= succeeded=0 refused=0
-# Of 16 KiB of stack the kernel leaves up to 8 unused, at random, and the environment takes some: then the dynamic linker crashes now
-# and then.
+# 24 KiB of stack, not 16: the kernel leaves up to 8 KiB unused, at random, and the environment takes some, so that with 16 the
+# dynamic linker crashes now and then.
 # In a file whose size is limited nothing could be said.
 try() { # OPTION-OF-PRLIMIT COMMAND-OR-PID...
 	limit=$1

@@ -34,6 +34,6 @@ never_else "executed: the recorder does not follow the links for long ($took ms 
 check "and the marks are there" \
 	test "$("$proftrace" report --format csv "$tmp/t.pftrace" | grep -c tried)" -ge 1
 recorded "$attacks/linked_far"
-never_else "recorded from its start: so does it not ($took ms)" "$([ "$took" -lt $((usual + 4000)) ] && echo yes)" yes
+never_else "recorded from its start: the recorder does not follow the links for long either ($took ms)" "$([ "$took" -lt $((usual + 4000)) ] && echo yes)" yes
 check_nothing_left "long links"
 finish

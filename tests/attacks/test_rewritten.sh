@@ -12,6 +12,9 @@ for again in $(seq $rounds); do
 	start_recorder -n "target$again" --wait --strict --summary-json "$tmp/s.json"
 	"$tmp/target$again" 1 10 >"$tmp/first"
 	cat "$programs/checksum" >"$tmp/target$again"
+	# Until the recorder has had a CPU the program may be killed, as proftrace(7) says: it answers after it has detached.
+	wait_for "$tmp/said" "detached from .*target$again', which was written to"
+	"$proftrace" ctl status -p $recorder >"$tmp/status"
 	statuses=
 	for run in 1 2 3; do
 		"$tmp/target$again" 2 500 <&- >"$tmp/now"

@@ -12,7 +12,7 @@ mkdir "$tmp/disk" "$tmp/theirs"
 chown 1000 "$tmp/theirs"
 trap 'umount "$tmp/disk" 2>/dev/null; rm -rf "$tmp"' EXIT
 
-# --quota looks at so many files that it must have a limit: here it is one file with many entries.
+# --quota examines each file of its list, so the list has a limit. Here it names one file many times.
 mkdir "$tmp/kept" && echo old >"$tmp/kept/old"
 for n in 100001 100000; do
 	yes "$(stat -c '%d %i old' "$tmp/kept/old")" | head -n $n >"$tmp/kept/.proftrace-kept"
@@ -20,10 +20,10 @@ for n in 100001 100000; do
 	equal "$n files within --quota: exit status" $? $((n > 100000))
 	if [ $n -gt 100000 ]; then
 		equal "$n files within --quota: says why, and what to do" \
-			"$(grep -c "^proftrace: cannot keep --quota beside '.*': it has more than 100000 files$\|^hint: remove old traces there" "$tmp/err")" 2
+			"$(grep -c "^proftrace: cannot keep --quota beside '.*': the list '.proftrace-kept' has more than 100000 files$\|^hint: remove old traces there" "$tmp/err")" 2
 	else
 		equal "$n files within --quota: says that one more is too many" \
-			"$(grep -c "^proftrace: cannot save which files are within --quota: it has more than 100000 files$" "$tmp/err")" 1
+			"$(grep -c "^proftrace: cannot save which files are within --quota: the list '.proftrace-kept' has more than 100000 files$" "$tmp/err")" 1
 	fi
 done
 

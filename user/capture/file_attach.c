@@ -314,11 +314,13 @@ static int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_
 				      struct failure *f)
 {
 	struct leaving leaving = { .c = c };
-	unsigned before = file->n_links;
+	unsigned before = file->n_links, data_before = file->n_data_links;
 	int error = attach_all_sites(c, file, pid, f);
 
-	if (error)
+	if (error) {
 		leaving_add_all(&leaving, file->links, &file->n_links, before);
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, data_before);
+	}
 	leaving_detach(&leaving);
 	return error;
 }
@@ -424,7 +426,7 @@ int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure 
 
 	if (capture_attaches_each(c) && !pid)
 		return file_attach_all_or_nothing(c, file, 0, f);
-	file->alone &= file->n_links > 0;
+	file->alone &= file->n_links || file->n_data_links;
 	if (file_attaches_each(c, file))
 		return attach_for_pid(c, file, pid, f);
 	if (file->n_links)

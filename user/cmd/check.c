@@ -38,7 +38,7 @@ static error_t check_parse_option(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* This process loads programs as well, but for moments: it counts as a broker, and is none while it has one. */
+/* This process loads BPF programs itself, so it counts as a broker; while it has a broker, only that one counts. */
 static void check_count(void)
 {
 	struct failure f = { 0 };
@@ -339,7 +339,7 @@ static void check_holds(const struct broker_loaded *loaded)
 				      "that is recorded can keep others from detaching uprobes");
 }
 
-/* Under --mode auto, where a thread is seen that forbids itself the counter which buffered mode reads. */
+/* Whether --mode auto sees every thread that forbids itself the counter, which buffered mode reads. */
 static void check_counter_calls(void)
 {
 	const struct broker_config config = { .buffer_bytes = 64 << 10,
@@ -358,11 +358,11 @@ static void check_counter_calls(void)
 	else
 		check_print("changing modes (auto)", loaded.holds_in_calls,
 			    loaded.holds_in_calls
-				    ? "who forbids itself the time-stamp counter waits in the "
-				      "system call"
-				    : "the kernel runs no program in turns at its functions: who "
-				      "forbids itself the time-stamp counter without the C "
-				      "library's prctl() may be killed");
+				    ? "a thread that forbids itself the time-stamp counter waits "
+				      "in its system call"
+				    : "the kernel cannot hold threads in turns at its own "
+				      "functions: a thread that forbids itself the time-stamp "
+				      "counter without the C library's prctl() may be killed");
 }
 
 static void check_buffered_mode(void)

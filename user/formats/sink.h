@@ -131,7 +131,7 @@ bool sink_temporary(const struct sink *sink, int *ret_directory, const char **re
  * example. 0: it has its name, or none yet. *ret_path is set to the path that it has, or will have, in any case.
  */
 int sink_displaced(const struct sink *sink, const char **ret_path);
-/* Returns the same, and says it in `f`. `wanted`: what sink_open() got. */
+/* Returns the same and describes it in `f`. `wanted`: the path that sink_open() was given. */
 int sink_displaced_failure(const struct sink *sink, const char *wanted, struct failure *f);
 /* For output that is useless in part: removes a file that is not in place yet; an older one stays. */
 void sink_abandon(struct sink *sink);

@@ -176,7 +176,9 @@ static int target_open_path(struct target *target, bool later)
 		return -ENOENT;
 	if (stat(target->path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		r = S_ISDIR(st.st_mode) ? -EISDIR : target_open_special(target);
-		if (!later || (r != -EISDIR && r != -EPERM))
+		/* Somebody may replace it meanwhile: then it is no special file any more, or is gone. */
+		if (!later ||
+		    (r != -EISDIR && r != -EPERM && r != -EEXIST && r != -ENOENT && r != -ELOOP))
 			return r;
 	}
 	return target_open_regular(target, later);

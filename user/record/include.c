@@ -75,7 +75,10 @@ static bool include_is_left_out(const struct joining *j, const struct event *eve
 {
 	return (event->kind >= EVENT_SWITCH && event->kind <= EVENT_SCHED_GAP) ||
 	       (event->kind == EVENT_LOST && j->include->from_program) ||
-	       (event->kind == EVENT_PROCESS_LABELS && !include_may_label(j, event));
+	       (event->kind == EVENT_PROCESS_LABELS && !include_may_label(j, event)) ||
+	       /* report finds the rank in the name as well, where there are no labels. */
+	       (event->kind == EVENT_PROCESS_NAME && j->include->from_program && event->name &&
+		strstr(event->name->text, "rank "));
 }
 
 static int include_handle_event(void *context, const struct event *event)
@@ -142,6 +145,9 @@ static void include_set_label(struct part *part, const char *path)
 	const char *slash = strrchr(path, '/');
 
 	snprintf(part->label, sizeof(part->label), "%s", slash ? slash + 1 : path);
+	/* A process with the name "rank N: ..." is taken for that rank, and a program chooses the file's name. */
+	for (char *at = part->label; (at = strstr(at, "rank ")); at += 5)
+		at[4] = '_';
 }
 
 /* The recording as the reference to which clocks are aligned. */

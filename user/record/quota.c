@@ -255,7 +255,9 @@ static int quota_apply_first(struct quota *q)
 
 const char *quota_refusal(int error)
 {
-	return error == -E2BIG ? "it has more than " TEXT_OF(MOST_FILES) " files" : NULL;
+	return error == -E2BIG ? "the list '" QUOTA_LIST
+				 "' has more than " TEXT_OF(MOST_FILES) " files"
+			       : NULL;
 }
 
 int quota_open(const char *output, uint64_t limit, struct quota **ret_quota, struct failure *f)

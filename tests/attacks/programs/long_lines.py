@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# long_lines.py CHILDREN FUNCTIONS BYTES: forks children that share functions with line tables of so many bytes, of which nothing
-# needs the most, and call each function.
+# long_lines.py CHILDREN FUNCTIONS BYTES: forks children that share FUNCTIONS functions, each with a line table of BYTES bytes, most
+# of it padding, and calls each function in each child.
 import os
 import sys
 import time

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * busy hold THREADS MAPPINGS: threads that come through the dynamic linker's hold point without end, in a
+ * busy hold THREADS MAPPINGS LIBRARY: threads that open copies of a library without end, each another file, in a
  * process with so many mappings. busy frames PROCESSES MAPPINGS: processes whose chain of frames leads to
  * where nothing is. busy files DIRECTORY: has each file in it mapped as code, and does nothing.
  *
  * Prints `ready`, and goes on until its input ends, or for a minute.
  */
+#define _GNU_SOURCE
 #include <proftrace.h>
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #define PAGE	     4096
@@ -37,13 +39,24 @@ static void have_mappings(int n)
 		mprotect(pages + (size_t)i * PAGE, PAGE, PROT_READ | PROT_EXEC);
 }
 
-static void *call_hold_point(void *unused)
+static void *open_libraries(void *path)
 {
-	void (*point)(void) = (void (*)(void))_r_debug.r_brk;
+	for (;;) {
+		int from = open(path, O_RDONLY | O_CLOEXEC),
+		    to = memfd_create("library", MFD_CLOEXEC);
+		char name[32];
+		void *library;
 
-	for (;;)
-		point();
-	return unused;
+		while (from >= 0 && to >= 0 && sendfile(to, from, NULL, 1 << 20) > 0)
+			;
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", to);
+		library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+		if (library)
+			dlclose(library);
+		close(from);
+		close(to);
+	}
+	return NULL;
 }
 
 /* Its caller is nowhere, for whoever follows the frame pointers. */
@@ -58,13 +71,13 @@ static void be_lost(void)
 #endif
 }
 
-static void begin(int n, void *(*run)(void *))
+static void begin(int n, void *(*run)(void *), void *argument)
 {
 	pthread_t thread;
 	int i;
 
 	for (i = 0; i < n && i < MOST_THREADS; i++)
-		pthread_create(&thread, NULL, run, NULL);
+		pthread_create(&thread, NULL, run, argument);
 }
 
 static void be_processes(int n)
@@ -107,8 +120,8 @@ int main(int argc, char **argv)
 	PROF_INSTANT("begin");
 	if (argc > 3)
 		have_mappings(atoi(argv[3]));
-	if (!strcmp(argv[1], "hold"))
-		begin(atoi(argv[2]), call_hold_point);
+	if (!strcmp(argv[1], "hold") && argc > 4)
+		begin(atoi(argv[2]), open_libraries, argv[4]);
 	if (!strcmp(argv[1], "frames"))
 		be_processes(atoi(argv[2]));
 	if (!strcmp(argv[1], "files"))

@@ -330,6 +330,8 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 		 unsigned *n_links, struct failure *f)
 {
 	int program_fd = programs->program_fds[program], error;
+	/* Of markers, EINVAL is the kernel's: a process has a semaphore that cannot be incremented. */
+	const int refused = program == BROKER_MARKS ? -EBADMSG : -EINVAL;
 	struct segments segments;
 	uint64_t began_ns;
 	unsigned i;
@@ -338,10 +340,10 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	if (program_fd < 0)
 		return failure_set(f, -EINVAL, "refused to attach", "", NULL);
 	if (!segments_read(elf_fd, &segments))
-		return failure_set(f, -EINVAL, "refused to attach", "", "no ELF program");
+		return failure_set(f, refused, "refused to attach", "", "no ELF program");
 	for (i = 0; i < n; i++) {
 		if (!is_site(programs, program, elf_fd, &segments, &sites[i]))
-			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
+			return failure_set(f, refused, "refused to attach", "", "no probe site");
 	}
 	if (!are_proved(programs, program, elf_fd, &segments, sites, n))
 		return failure_set(f, -EBADMSG, "refused to attach", "",

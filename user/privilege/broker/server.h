@@ -41,10 +41,15 @@ bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_off
 bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
 		  bool buffered, const struct broker_site *sites, unsigned n);
 
-/* Calls and jumps with a distance of 32 bits. */
+/* Calls and jumps with a distance of 32 bits. Elsewhere the same byte begins other instructions. */
 static inline bool is_x86_call(unsigned char opcode)
 {
+#ifdef __x86_64__
 	return opcode == 0xe8 || opcode == 0xe9;
+#else
+	(void)opcode;
+	return false;
+#endif
 }
 
 /* attach.c: *n_links descriptors are written to links (an array of n), which the caller closes if it fails. */

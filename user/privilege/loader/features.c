@@ -116,11 +116,32 @@ int kernel_turn_function(const struct kernel_types *types)
 	return id > 0 ? id : 0;
 }
 
+#ifdef __x86_64__
+/* Only a kernel that knows shadow stacks has a line for them. */
+static bool kernel_knows_shadow_stacks(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	bool knows = !status;
+	char line[256];
+
+	while (status && !knows && fgets(line, sizeof(line), status))
+		knows = !strncmp(line, "x86_Thread_features:", 20);
+	if (status)
+		fclose(status);
+	return knows;
+}
+#endif
+
 bool kernel_emulates_calls(void)
 {
 #ifdef __x86_64__
-	/* map_shadow_stack() with flags that are none: it is not there, the processor cannot, or it says that they are wrong. */
-	return syscall(453, 0ul, 0ul, ~0u) < 0 && (errno == ENOSYS || errno == EOPNOTSUPP);
+	/*
+	 * map_shadow_stack() with flags that are none: it is not there, the processor cannot, or it says that they are wrong. A
+	 * container's filter of system calls may say, too, that it is not there.
+	 */
+	if (syscall(453, 0ul, 0ul, ~0u) >= 0)
+		return false;
+	return errno == EOPNOTSUPP || (errno == ENOSYS && !kernel_knows_shadow_stacks());
 #else
 	return false;
 #endif

@@ -15,7 +15,7 @@
 
 #define LINKER_MAX_BYTES   (8 << 20) /* of all segments; glibc's has a quarter of a megabyte */
 #define LINKER_SECTIONS	   256	     /* that are read */
-#define LINKER_RELOCATIONS 4096	     /* of each that are compared */
+#define LINKER_RELOCATIONS 4096	     /* of all that are compared */
 #define RIP_RELATIVE	   5	     /* of a ModRM byte, with mode 0 */
 
 struct linker_search {
@@ -23,6 +23,7 @@ struct linker_search {
 	uint64_t function;
 	uint64_t *calls;
 	unsigned n;
+	uint64_t n_relocations;
 	unsigned n_loads;    /* instructions that load the address */
 	unsigned n_pointers; /* words of the data that are the address */
 	bool unknown;	     /* something else refers to it */
@@ -119,7 +120,8 @@ static void search_relocations(struct linker_search *s, const Elf64_Shdr *sectio
 	Elf64_Shdr symbols = { 0 };
 	Elf64_Rela entry;
 
-	s->unknown |= n > LINKER_RELOCATIONS || section->sh_offset > INT64_MAX / 2 ||
+	s->n_relocations += n;
+	s->unknown |= s->n_relocations > LINKER_RELOCATIONS || section->sh_offset > INT64_MAX / 2 ||
 		      elf_file_section_at(s->elf, section->sh_link, &symbols);
 	for (uint64_t i = 0; i < n && !s->unknown; i++)
 		s->unknown = elf_file_read(s->elf, section->sh_offset + i * sizeof(entry), &entry,

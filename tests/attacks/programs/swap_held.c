@@ -3,9 +3,9 @@
  * swap_held DIRECTORY LIBRARY
  *
  * Mounts a file system of its own (FUSE) at DIRECTORY, in a mount namespace of its own, whose one file shows the dynamic
- * linker and which never answers when the page is read where the linker reports libraries. Prints `ready PID`, and after a
- * line on its input opens LIBRARY. While the thread is held there, another one maps that page in its place: `swapped`.
- * Whoever reads the page after that waits: `asked after MS`. Ends when the file system is killed: `server PID`.
+ * linker and which never answers when a page is read where the linker reports libraries: that of the function which debuggers
+ * know (r_brk), or one that calls it. Prints `ready PID`, and after a line on its input opens LIBRARY. While the thread is held
+ * there, another one maps these pages in their place: `swapped`. Whoever reads one after that waits: `asked after MS`. Ends when the file system is killed: `server PID`.
  */
 #include <proftrace.h>
 
@@ -16,6 +16,7 @@
 #include <linux/fuse.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,15 @@ enum {
 	LINKER
 };
 
+#define MOST_PAGES 16
+
 static struct {
 	int device, file;
 	char *image; /* of the dynamic linker */
 	size_t size;
-	void *page; /* where it is mapped, and where in the file */
-	size_t offset;
+	uintptr_t mapped; /* where its code is, less where it is in the file */
+	size_t offsets[MOST_PAGES];
+	unsigned n;
 	struct r_debug *debug;
 	volatile double *swapped; /* shared with the file system */
 	volatile int is_armed;
@@ -84,7 +88,9 @@ static void answer_read(const struct fuse_in_header *in, const struct fuse_read_
 {
 	size_t rest = read->offset < s.size ? s.size - read->offset : 0;
 
-	if (read->offset <= s.offset && s.offset < read->offset + read->size) {
+	for (unsigned i = 0; i < s.n; i++) {
+		if (s.offsets[i] < read->offset || s.offsets[i] >= read->offset + read->size)
+			continue;
 		printf("asked after %.0f\n", (now() - *s.swapped) * 1e3);
 		fflush(stdout);
 		return;
@@ -154,7 +160,30 @@ static void mount_own(const char *directory)
 
 /* --- the program ------------------------------------------------------------------------------------ */
 
-static void find_page(void)
+static void add_page(size_t offset)
+{
+	offset &= ~(size_t)4095;
+	for (unsigned i = 0; i < s.n; i++) {
+		if (s.offsets[i] == offset)
+			return;
+	}
+	if (s.n < MOST_PAGES)
+		s.offsets[s.n++] = offset;
+}
+
+/* Wherever bytes are as if they called the function. */
+static void add_calls(size_t function, size_t begin, size_t end)
+{
+	int32_t distance;
+
+	for (size_t i = begin; i + 5 <= end && i + 5 <= s.size; i++) {
+		memcpy(&distance, s.image + i + 1, sizeof(distance));
+		if ((uint8_t)s.image[i] == 0xe8 && i + 5 + (size_t)(ssize_t)distance == function)
+			add_page(i);
+	}
+}
+
+static void find_pages(void)
 {
 	unsigned long start, end, offset;
 	char line[512], path[256] = "";
@@ -166,20 +195,21 @@ static void find_page(void)
 		if (d->d_tag == DT_DEBUG)
 			s.debug = (void *)d->d_un.d_ptr;
 	}
-	s.page = (void *)(s.debug->r_brk & ~4095ul);
 	while (maps && fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %255s", &start, &end, &offset, path) ==
 			    4 &&
-		    start <= (unsigned long)s.page && (unsigned long)s.page < end)
+		    start <= s.debug->r_brk && s.debug->r_brk < end)
 			break;
 	}
-	s.offset = offset + (unsigned long)s.page - start;
+	s.mapped = start - offset;
 	file = open(path, O_RDONLY);
 	require(file >= 0 && !fstat(file, &stat), path);
 	s.size = ((size_t)stat.st_size + 4095) & ~4095ul;
 	s.image = calloc(1, s.size);
 	require(read(file, s.image, s.size) == stat.st_size, path);
 	close(file);
+	add_page(s.debug->r_brk - s.mapped);
+	add_calls(s.debug->r_brk - s.mapped, offset, offset + (end - start));
 }
 
 /* The linker adds the library to its list, and says that it has, just before it calls the function where threads are held. */
@@ -187,7 +217,7 @@ static void *swap(void *unused)
 {
 	const volatile int *state = (const volatile int *)&s.debug->r_state;
 	struct link_map *volatile const *next = &s.debug->r_map->l_next;
-	long mapped;
+	int failed = 0;
 
 	(void)unused;
 	while (*next)
@@ -198,9 +228,11 @@ static void *swap(void *unused)
 	for (double began = now(); now() - began < 0.005;)
 		;
 	*s.swapped = now();
-	mapped = syscall(SYS_mmap, s.page, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
-			 s.file, s.offset);
-	dprintf(STDOUT_FILENO, mapped == (long)s.page ? "swapped\n" : "failed to swap\n");
+	for (unsigned i = 0; i < s.n; i++)
+		failed |= syscall(SYS_mmap, s.mapped + s.offsets[i], 4096, PROT_READ | PROT_EXEC,
+				  MAP_PRIVATE | MAP_FIXED, s.file,
+				  s.offsets[i]) != (long)(s.mapped + s.offsets[i]);
+	dprintf(STDOUT_FILENO, failed ? "failed to swap\n" : "swapped\n");
 	return NULL;
 }
 
@@ -213,7 +245,7 @@ int main(int argc, char **argv)
 		return 2;
 	s.swapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	require(s.swapped != MAP_FAILED, "mmap");
-	find_page();
+	find_pages();
 	mount_own(argv[1]);
 	dprintf(STDOUT_FILENO, "\n");
 	printf("ready %d\n", (int)getpid());

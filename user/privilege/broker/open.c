@@ -483,7 +483,8 @@ bool file_has_layers(int fd)
 {
 	struct statfs fs;
 
-	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+	/* An overlay hands the question on, to a layer that may answer with an error. */
+	return fstatfs(fd, &fs) || fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,

@@ -222,10 +222,12 @@ int cmd_complete(const struct verb *verbs, int n, char **words)
 	for (int i = 0; i < n - 1; i++) {
 		if (strcmp(words[i], "--") != 0)
 			continue;
-		if (!strcmp(verb->name, "record") || !strcmp(verb->name, "bench"))
-			printf("\tcommand %d\n", i + 1);
-		else
+		if (!strcmp(verb->name, "record") || !strcmp(verb->name, "bench")) {
+			fputs("\t", stdout);
+			print_visible(stdout, "command %d\n", i + 1);
+		} else {
 			complete_files();
+		}
 		return STATUS_DONE;
 	}
 	option = n > 1 ? find_valued(verb->usage->argp->options, words[n - 2]) : NULL;

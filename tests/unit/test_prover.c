@@ -51,7 +51,8 @@ static bool is_one(struct provers *p, int fd, uint64_t offset, uint64_t semaphor
 	const struct broker_site site = { offset, semaphore, 0 };
 	struct segments s;
 
-	return segments_read(fd, &s) && functions_proved(p, fd, &s, &site, 1, false);
+	return segments_read(fd, &s) &&
+	       functions_proved(p, functions_file(p, fd), &s, &site, 1, false);
 }
 
 /* Whether a return probe may be there. */
@@ -60,7 +61,8 @@ static bool is_beginning(struct provers *p, int fd, uint64_t offset, uint64_t se
 	const struct broker_site site = { offset, semaphore, 0 };
 	struct segments s;
 
-	return segments_read(fd, &s) && functions_proved(p, fd, &s, &site, 1, true);
+	return segments_read(fd, &s) &&
+	       functions_proved(p, functions_file(p, fd), &s, &site, 1, true);
 }
 
 /* Which bytes of the whole file are proved. */

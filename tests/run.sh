@@ -13,8 +13,8 @@
 #
 # The tests that record compete with the target on a machine that may be busy. A test that fails gets one
 # second try, which counts; the first failure is shown, and the test is named before the last line, because it
-# has to be investigated. A check whose name ends in "(each time)" gets no second try. The checks that failed are
-# named once more before the last line, since of a long output often only the end is kept.
+# has to be investigated. A check whose name ends in "(each time)" gets no second try. At the end, since of a long output
+# often only the end is kept, come the programs that took longest, each with all its tries, and the checks that failed.
 set -u
 export CMOCKA_MESSAGE_OUTPUT=TAP
 dir=$(mktemp -d)
@@ -62,7 +62,9 @@ try() { # PROGRAM: leaves what it says in $log, and passed, failed and skipped c
 		echo "not ok - $1 ran no test" >>"$log"
 		f=1
 	fi
-	echo "# $1: $(($(date +%s) - began)) s" >>"$log"
+	took=$(($(date +%s) - began))
+	echo "# $1: $took s" >>"$log"
+	echo "$took $1" >>"$dir/$name.took"
 }
 
 run() { # NAME TRIES PROGRAM...: leaves what they say in NAME.said, and how they ended in NAME.counts
@@ -101,6 +103,11 @@ esac
 run others 2 "$@"
 wait
 [ -z "$beside" ] || cat "$dir/beside.said"
+cat "$dir"/*.took | awk '
+	{ took[$2] += $1 }
+	END { for (program in took) print took[program], program }' | sort -rn | head -15 | awk '
+	NR == 1 { print "# longest:" }
+	{ print "#", $1 " s", $2 }'
 [ ! -s "$dir/again" ] || echo "# had a second try: $(tr '\n' ' ' <"$dir/again")"
 [ ! -s "$dir/failed" ] || cat "$dir/failed"
 cat "$dir"/*.counts | awk '

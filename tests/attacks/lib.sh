@@ -105,6 +105,15 @@ capable_copy() { # FILE
 	cp "$proftrace" "$1" && chmod 755 "$1" && setcap "$needed_capabilities+ep" "$1" 2>/dev/null
 }
 
+# The CPU time in milliseconds of a command and of the processes that it waited for. What it says is in FILE.
+cpu_time() { # FILE COMMAND...
+	cpu_said=$1
+	shift
+	("$@" >"$cpu_said" 2>&1 </dev/null; times) | awk '
+		function ms(t) { split(t, part, "[ms]"); return 1000 * (60 * part[1] + part[2]) }
+		NR == 2 { print int(ms($1) + ms($2)) }'
+}
+
 # The exit status of a child, which is killed if it has not ended after 20 seconds: what a defence should have ended
 # is a failed check then, not a test that hangs.
 ends() { # PID

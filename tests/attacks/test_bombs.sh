@@ -16,13 +16,6 @@ bounded() { # SECONDS COMMAND...
 	) >out 2>err </dev/null
 }
 
-# The CPU time that a command takes on this machine at this moment, in milliseconds.
-cpu_ms() { # COMMAND...
-	("$@" >/dev/null 2>&1 </dev/null; times) | awk '
-		function ms(t) { split(t, part, "[ms]"); return 1000 * (60 * part[1] + part[2]) }
-		NR == 2 { print int(ms($1) + ms($2)) }'
-}
-
 # Where an eighth of the events is in PART, a command may take as long as for twelve of these, and a second for its start:
 # whatever the speed of the machine, no more than it takes to read so many events.
 refused() { # NAME FILE REASON [PART]
@@ -34,7 +27,7 @@ refused() { # NAME FILE REASON [PART]
 		esac
 		seconds=2
 		if [ -n "$4" ]; then
-			seconds=$(($(cpu_ms "$proftrace" $(shift 4; echo "$@") "$4") * 12 / 1000 + 2))
+			seconds=$(($(cpu_time /dev/null "$proftrace" $(shift 4; echo "$@") "$4") * 12 / 1000 + 2))
 			rm -f o.*
 			echo "# $1: $command: at most $seconds s"
 		fi

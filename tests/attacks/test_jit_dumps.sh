@@ -12,11 +12,7 @@ for i in 2 3 4 5 6 7 8; do cp "$tmp/jit-1.dump" "$tmp/jit-$i.dump"; done
 
 # Sets `took`: the CPU time in milliseconds of a recording of jit_dumps.
 recorded() { # run|stop FILE...
-	took=$(
-		"$proftrace" --sample 199 -o "$tmp/t" -- "$jit" "$@" >"$tmp/said" 2>&1
-		times >"$tmp/times"
-		awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += t[1] * 60 + t[2] } printf "%d", s * 1000 }' "$tmp/times"
-	)
+	took=$(cpu_time "$tmp/said" "$proftrace" --sample 199 -o "$tmp/t" -- "$jit" "$@")
 }
 same() { seq 8 | sed "s|.*|$tmp/jit-$1.dump|"; }
 

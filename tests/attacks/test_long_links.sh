@@ -14,11 +14,7 @@ ln -s "${long}none" 37
 
 # Sets `took`: the CPU time in milliseconds of a recording of PROGRAM...
 recorded() { # PROGRAM...
-	took=$(
-		"$proftrace" -q -o "$tmp/t" -- "$@" >"$tmp/said" 2>&1
-		times >"$tmp/times"
-		awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += t[1] * 60 + t[2] } printf "%d", s * 1000 }' "$tmp/times"
-	)
+	took=$(cpu_time "$tmp/said" "$proftrace" -q -o "$tmp/t" -- "$@")
 }
 
 recorded "$attacks/names_files" "$attacks/names_files"

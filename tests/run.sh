@@ -18,6 +18,7 @@
 set -u
 export CMOCKA_MESSAGE_OUTPUT=TAP
 dir=$(mktemp -d)
+export CHECKED="$dir/check" # tests/integration/lib.sh
 trap 'rm -rf "$dir"' EXIT
 
 # The programs of NAMEs; make's output goes to standard error, so that the closing line stays alone.

@@ -150,13 +150,17 @@ innermost() { # PID
 	echo "$pid"
 }
 
+# What `check` says is in $tmp/check. It tries each feature, which takes seconds, and would say the same to each test of a run:
+# the first one to which it says that this machine can record leaves that in the file CHECKED (tests/run.sh).
 can_trace() {
-	"$proftrace" check >"$tmp/check" 2>&1
+	[ ! -s "${CHECKED:-}" ] || { cp "$CHECKED" "$tmp/check" && return; }
+	"$proftrace" check >"$tmp/check" 2>&1 && { [ -z "${CHECKED:-}" ] || cp "$tmp/check" "$CHECKED"; }
 }
 
 # Whether `check` says yes to a feature of this kernel.
 kernel_can() { # FEATURE, as it is in the first column
-	"$proftrace" check 2>/dev/null | grep -q "^$1  *yes"
+	[ -s "$tmp/check" ] || can_trace
+	grep -q "^$1  *yes" "$tmp/check"
 }
 
 # Where a dynamic linker calls the function at which threads are held. (Its code is at the same offsets in the file.)

@@ -51,7 +51,7 @@ end_storm "attach"
 equal "a command: exit status" $? 0
 equal "a command: the account adds up" "$(field "$tmp/s" adds_up)" true
 check_agree "a command" "$tmp/command"
-if "$proftrace" check 2>/dev/null | grep -q '^uprobe_multi links *yes'; then
+if kernel_can "uprobe_multi links"; then
 	equal "a command: detaching is left to the broker" "$(field "$tmp/s" detach_requests)" 0
 else
 	check "a command: a link for each site is detached by the recorder" [ "$(field "$tmp/s" detach_requests)" -gt 0 ]

@@ -14,7 +14,7 @@ counted() { # FILE
 # Before Linux 6.16 the kernel tells of a thread's end too late to read its buffer. Then all that is missing was in buffers
 # that are counted as not read, each with at most 1365 marks (32 KiB, at least 24 bytes for a mark).
 late=
-! "$proftrace" check 2>/dev/null | grep -q 'kernel before 6.16' || late=yes
+! grep -q 'kernel before 6.16' "$tmp/check" || late=yes
 unread() { # SUMMARY
 	[ -n "$late" ] && field "$1" batches_unread || echo 0
 }

@@ -184,7 +184,7 @@ fi
 
 # --- very many -----------------------------------------------------------------------------------
 # Without such links each site is detached by itself, and that takes a tenth of a second.
-if "$proftrace" check 2>/dev/null | grep -q '^uprobe_multi links *yes'; then
+if kernel_can "uprobe_multi links"; then
 	record many -f 'many_*' -- "$programs/many_functions"
 	equal "ten thousand functions" "$(grep -c '"name":"many_[0-9]*".*"ph":"B"' "$tmp/many.json")" 10000
 	equal "each of which ends" "$(field "$tmp/many.sum" unfinished) $(field "$tmp/many.sum" open_at_end)" "0 0"

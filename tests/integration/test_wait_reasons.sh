@@ -121,7 +121,7 @@ check "buffered mode: a reason" grep -qE '^sleep .* sleep=[0-9]+' slices
 
 # A user with two capabilities.
 if [ "$(id -u)" -eq 0 ] && mkdir theirs && cp "$proftrace" "$programs/reasons" theirs && chmod 755 theirs/* &&
-	chown 1000 theirs && ! "$proftrace" check | grep -qE '^uprobe_multi links +no' &&
+	chown 1000 theirs && kernel_can "uprobe_multi links" &&
 	"$programs/rights" file "$tmp/theirs/proftrace" bpf,perfmon 2>err; then
 	(cd theirs && timeout 60 "$programs/rights" user 1000 "" "$tmp/theirs/proftrace" -q --wait-reasons -e none -o u -- \
 		"$tmp/theirs/reasons" 1) >said 2>err

@@ -147,7 +147,7 @@ first() { # UID GID COMMAND...
 second() { # UID GID COMMAND...
 	second_uid=$1 second_gid=$2
 	shift 2
-	RANK=1 by_sudo "$second_uid" "$second_gid" timeout 30 "$proftrace" -v -o job -- "$@" >"$tmp/second" 2>&1 9>&- &
+	(exec 9>&- env RANK=1 SUDO_UID="$second_uid" SUDO_GID="$second_gid" timeout 30 "$proftrace" -v -o job -- "$@") >"$tmp/second" 2>&1 &
 	rank=$!
 }
 # The commands wait for what comes through the pipe. (A pipe that nobody may write to any more cannot be opened.)

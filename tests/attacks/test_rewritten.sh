@@ -13,7 +13,7 @@ for again in $(seq $rounds); do
 	"$tmp/target$again" 1 10 >"$tmp/first"
 	cat "$programs/checksum" >"$tmp/target$again"
 	# Until the recorder has had a CPU the program may be killed, as proftrace(7) says: it answers after it has detached.
-	wait_for "$tmp/said" "detached from .*target$again', which was written to"
+	wait_for "$tmp/said" "proftrace: detached from .*target$again', which was written to"
 	"$proftrace" ctl status -p $recorder >"$tmp/status"
 	statuses=
 	for run in 1 2 3; do

@@ -58,7 +58,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $(PROTOS:%=$B/obj/gen/%.pb-c.o)
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $(PROTOS:%=$B/asan/gen/%.pb-c.o)
 
 .DEFAULT_GOAL := all
-.PHONY: compile_commands.json all static static-arm64 deb rpm sbom test-packages lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all static static-arm64 deb rpm sbom test-packages lib python help demo test test-programs check check-beside test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -509,7 +509,10 @@ test-programs: samples $(if $(wildcard $(PYTHON_INCLUDE)/Python.h),python) $(TES
 test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check
 
-check: all man test-programs $(UNIT) $(FUZZ)
+check-beside: $(UNIT) $(FUZZ)
+
+# tests/run.sh makes check-beside while the first tests run.
+check: all man test-programs
 	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS) $(foreach t,header sbom,tests/packages/test_$t.sh)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without. KERNEL_IMAGE: what the one guest boots instead.

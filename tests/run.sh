@@ -6,7 +6,8 @@
 #
 # Runs test programs that speak TAP ("ok", "not ok", "# SKIP reason"), shows their output and ends with
 # one line: "N passed, N failed, N skipped". A program that crashes, hangs or runs no test counts as one
-# failure. The programs before "--" only compute; they run at low priority beside the others.
+# failure. The programs before "--" only compute; they run at low priority beside the others, and so does the building of
+# those that make has to build, and of the fuzzers. Emulated machines that run at the same time (.ci/run) have a lower one.
 #
 # A NAME without a slash, such as test_names or test_attach, is looked up among the unit, integration and
 # attack tests, and style.sh or rooms.sh here. What it needs is built first.
@@ -96,8 +97,15 @@ case " $* " in
 	done
 	shift
 	(
-		renice -n 19 -p "$(exec sh -c 'echo $PPID')" >/dev/null 2>&1
-		run beside 1 $beside >"$dir/beside.said" 2>&1
+		renice -n 10 -p "$(exec sh -c 'echo $PPID')" >/dev/null 2>&1
+		{
+			if ! make -ks -j"$(nproc)" check-beside; then
+				echo "not ok - make check-beside"
+				echo "# failed: make check-beside" >>"$dir/failed"
+				echo 0 1 0 >"$dir/built.counts"
+			fi
+			run beside 1 $beside
+		} >"$dir/beside.said" 2>&1
 	) &
 	;;
 esac

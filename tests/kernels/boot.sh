@@ -26,7 +26,7 @@ arm64)
 		"console=ttyAMA0 panic=-1 loglevel=1 $*"
 	;;
 esac
-timeout -k 10 "${BOOT_LIMIT:-1200}" "$@" -icount shift=1,sleep=off -smp "$cpus" -m 1024 -nographic -nodefaults -no-reboot \
+timeout --foreground -k 10 "${BOOT_LIMIT:-1200}" "$@" -icount shift=1,sleep=off -smp "$cpus" -m 1024 -nographic -nodefaults -no-reboot \
 	-serial stdio -kernel "$image" -initrd "$initrd" </dev/null 2>&1 | tr -d '\r' |
 	awk -v name="$name" '
 		# What a test says is shown when it is known that it had no second try.

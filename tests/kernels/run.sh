@@ -9,8 +9,8 @@
 # be downloaded is skipped, and it says why. NAMEs choose among the guests below. With KERNEL_IMAGE the guest
 # NAME boots that kernel instead of its own: one that nobody packages.
 #
-# Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has 1200
-# seconds. What is the same everywhere is not tested again here, but what depends on the kernel: that
+# Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has BOOT_LIMIT
+# seconds (1200). What is the same everywhere is not tested again here, but what depends on the kernel: that
 # the BPF programs load, which probe sites and links are used, that threads wait for their libraries on one
 # CPU, that nothing gets lost or mixed up however the kernel preempts.
 set -u

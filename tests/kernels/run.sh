@@ -21,11 +21,11 @@ every=test_features,test_options,test_counts,test_threads
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the probe sites (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have. Those
-# that take long come first.
+# that take long come first, and before them the one for arm64, for which everything has to be built.
 guests="
+arm64-6.12	arm64 6.12 1 yes no.faster $every,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample,test_unwind WANT_SIGNED=1
 6.1		amd64 6.1  1 no  no.faster $every,test_target,test_loss,test_follow,test_attach,test_tables,test_one_file,test_starts,test_clocks,test_rights,test_func,test_sched
 7.2		amd64 7.2  1 yes 10-byte   $every,test_follow,test_foreign_usdt,test_batch,test_sched
-arm64-6.12	arm64 6.12 1 yes no.faster $every,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample,test_unwind WANT_SIGNED=1
 6.12-8		amd64 6.12 8 yes no.faster test_cpus
 6.12		amd64 6.12 2 yes no.faster $every,test_closed,test_capabilities,test_control,test_follow,test_lockdown
 6.18		amd64 6.18 1 yes 5-byte    $every,test_follow,test_sched preempt=full
@@ -37,10 +37,26 @@ wanted() { # NAME
 	return 1
 }
 
+# Builds what the guests of an architecture boot, once in a run.
+prepare() { # ARCH
+	[ ! -e "$work/$1.ready" ] || return 0
+	# The lists are only needed for what is not there yet.
+	for series in $(cat "$work/$1.series"); do
+		[ -s "${KERNEL_IMAGE:-$work/$1-$series/vmlinuz}" ] || {
+			"$here/apt.sh" "$1" update
+			break
+		}
+	done
+	"$here/$1.sh" >"$work/$1.log" 2>&1 || tail -1 "$work/$1.log" >"$work/$1.why"
+	touch "$work/$1.ready"
+}
+
 # Leaves what a guest said in $work/NAME.tap.
 run_guest() { # NAME ARCH SERIES CPUS MULTI SITES TESTS WORD...
 	name=$1 arch=$2 series=$3 cpus=$4 multi=$5 sites=$6 tests=$7
 	shift 7
+	# The first guest of its architecture does that, while the others may already run.
+	flock "$work/$arch.lock" "$here/run.sh" --prepare "$arch"
 	if [ -s "$work/$arch.why" ] && [ -e "$work/$arch.had" ]; then
 		echo "not ok - $name: its root file system cannot be built: $(tail -1 "$work/$arch.why")"
 	elif [ -s "$work/$arch.why" ]; then
@@ -54,11 +70,17 @@ run_guest() { # NAME ARCH SERIES CPUS MULTI SITES TESTS WORD...
 	fi >"$work/$name.tap" 2>&1
 }
 
-if [ "${1:-}" = --guest ]; then
+case ${1:-} in
+--guest)
 	shift
 	run_guest "$@"
 	exit
-fi
+	;;
+--prepare)
+	prepare "$2"
+	exit
+	;;
+esac
 
 names=$*
 if [ -n "${KERNEL_IMAGE:-}" ] && ! { [ $# -eq 1 ] && [ -r "$KERNEL_IMAGE" ]; }; then
@@ -66,20 +88,12 @@ if [ -n "${KERNEL_IMAGE:-}" ] && ! { [ $# -eq 1 ] && [ -r "$KERNEL_IMAGE" ]; }; 
 	exit 2
 fi
 mkdir -p "$work"
-rm -f "$work"/*.tap "$work"/*.why "$work"/*.had
+rm -f "$work"/*.tap "$work"/*.why "$work"/*.had "$work"/*.ready
 guests=$(echo "$guests" | while read -r name rest; do
 	[ -n "$name" ] && wanted "$name" && echo "$name $rest"
 done)
 for arch in amd64 arm64; do
-	echo "$guests" | grep -q " $arch " || continue
-	# The lists are only needed for what is not there yet.
-	for series in $(echo "$guests" | awk -v arch=$arch '$2 == arch { print $3 }'); do
-		[ -s "${KERNEL_IMAGE:-$work/$arch-$series/vmlinuz}" ] || {
-			"$here/apt.sh" $arch update
-			break
-		}
-	done
-	"$here/$arch.sh" >"$work/$arch.log" 2>&1 || tail -1 "$work/$arch.log" >"$work/$arch.why"
+	echo "$guests" | awk -v arch=$arch '$2 == arch { print $3 }' >"$work/$arch.series"
 done
 echo "$guests" | xargs -P 2 -L 1 "$here/run.sh" --guest
 

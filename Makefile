@@ -180,7 +180,7 @@ $B/asan/libproftrace.a: $(ASAN_OBJECTS)
 	$(Q)$(AR) rcs $@ $^
 
 # Libraries that many runs do not use are loaded by those that do (user/base/library), where there are stubs for them.
-LOADED := -ldw -ldeflate -llzma -lyajl -lncursesw
+LOADED := -ldw -ldeflate -llzma -lyajl -lncursesw -lbpf -lelf -lz -lprotobuf-c -lseccomp -lm
 STUBS := $(if $(filter x86 arm64,$(ARCH)),$B/obj/tools/stubs.o)
 
 # Link-time optimisation does not see the functions that assembly defines. CFLAGS may be an argument of make, as in a package for rpm.
@@ -188,7 +188,8 @@ $B/obj/tools/stubs.o: override CFLAGS += -fno-lto
 
 $B/proftrace: $B/obj/user/main.o $(STUBS) $B/libproftrace.a
 	@echo "  CC    $@"
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(filter-out $(if $(STUBS),$(LOADED)),$(LIBS))
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(if $(STUBS),-Wl$(COMMA)--export-dynamic-symbol=protobuf_c_empty_string) $^ -o $@ \
+		$(filter-out $(if $(STUBS),$(LOADED)),$(LIBS))
 
 # One file that runs anywhere: no library of the machine is used.
 STATIC_LIBS := $(LIBS:-lyajl=-lyajl_s) -lpfm -lbz2 -ltinfo

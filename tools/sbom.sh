@@ -31,16 +31,16 @@ first_version() { # COMMAND...
 
 # NAME VERSION LICENCE RELATION, which is to the program if it ends in OF. The text of libiberty is always in the program: it has no shared library.
 components() {
-	echo "libbpf|$(found libbpf)|LGPL-2.1-only OR BSD-2-Clause|$link"
-	echo "elfutils|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|$link"
+	echo "libbpf|$(found libbpf)|LGPL-2.1-only OR BSD-2-Clause|$loaded"
+	echo "elfutils|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|$loaded"
 	echo "libiberty|$(installed libiberty-dev)|LGPL-2.0-or-later|STATIC_LINK"
-	echo "zlib|$(found zlib)|Zlib|$link"
+	echo "zlib|$(found zlib)|Zlib|$loaded"
 	echo "libdeflate|$(found libdeflate)|MIT|$loaded"
 	echo "liblzma|$(found liblzma)|NOASSERTION|$loaded"
-	echo "protobuf-c|$(found libprotobuf-c)|BSD-2-Clause|$link"
+	echo "protobuf-c|$(found libprotobuf-c)|BSD-2-Clause|$loaded"
 	echo "yajl|$(found yajl)|ISC|$loaded"
 	echo "ncurses|$(found ncursesw)|X11-distribute-modifications-variant|$loaded"
-	echo "libseccomp|$(found libseccomp)|LGPL-2.1-only|$link"
+	echo "libseccomp|$(found libseccomp)|LGPL-2.1-only|$loaded"
 	echo "libpfm4|$(installed libpfm4-dev)|MIT|$loaded"
 	[ $link = STATIC_LINK ] || {
 		echo "libmicrohttpd|$(found libmicrohttpd)|LGPL-2.1-or-later|OPTIONAL_DEPENDENCY_OF"

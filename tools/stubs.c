@@ -43,6 +43,106 @@
 						  sizeof(functions_of_##name[0]),             \
 					  false };
 
+/* --- libraries that all but a rank that hands its process over use: library_load_common() --- */
+
+#define OF_BPF(F)                                \
+	F(bpf_iter_create)                       \
+	F(bpf_link_create)                       \
+	F(bpf_map__autocreate)                   \
+	F(bpf_map__fd)                           \
+	F(bpf_map__max_entries)                  \
+	F(bpf_map__reuse_fd)                     \
+	F(bpf_map__set_autocreate)               \
+	F(bpf_map__set_map_flags)                \
+	F(bpf_map__set_max_entries)              \
+	F(bpf_map__value_size)                   \
+	F(bpf_map_create)                        \
+	F(bpf_map_delete_elem)                   \
+	F(bpf_map_get_next_key)                  \
+	F(bpf_map_lookup_elem)                   \
+	F(bpf_map_update_elem)                   \
+	F(bpf_object__btf)                       \
+	F(bpf_object__destroy_skeleton)          \
+	F(bpf_object__load_skeleton)             \
+	F(bpf_object__open_skeleton)             \
+	F(bpf_prog_load)                         \
+	F(bpf_prog_test_run_opts)                \
+	F(bpf_program__autoload)                 \
+	F(bpf_program__expected_attach_type)     \
+	F(bpf_program__fd)                       \
+	F(bpf_program__insn_cnt)                 \
+	F(bpf_program__insns)                    \
+	F(bpf_program__name)                     \
+	F(bpf_program__section_name)             \
+	F(bpf_program__set_autoload)             \
+	F(bpf_program__set_expected_attach_type) \
+	F(bpf_program__set_flags)                \
+	F(bpf_program__set_insns)                \
+	F(bpf_program__set_type)                 \
+	F(bpf_program__type)                     \
+	F(bpf_raw_tracepoint_open)               \
+	F(btf__name_by_offset)                   \
+	F(btf__type_by_id)                       \
+	F(btf__type_cnt)                         \
+	F(libbpf_find_vmlinux_btf_id)            \
+	F(libbpf_num_possible_cpus)              \
+	F(libbpf_probe_bpf_helper)               \
+	F(libbpf_register_prog_handler)          \
+	F(libbpf_set_print)                      \
+	F(libbpf_unregister_prog_handler)        \
+	F(libbpf_version_string)                 \
+	F(ring_buffer__consume)                  \
+	F(ring_buffer__epoll_fd)                 \
+	F(ring_buffer__free)                     \
+	F(ring_buffer__new)
+LIBRARY(bpf, "libbpf.so.1", "libbpf1", OF_BPF)
+
+#define OF_ELF(F) F(elf_begin) F(elf_end) F(elf_getscn) F(gelf_getshdr)
+LIBRARY(elf, "libelf.so.1", "libelf1", OF_ELF)
+
+#define OF_M(F) F(expm1) F(fmax) F(fmin) F(llrint) F(log) F(log1p) F(log2) F(sqrt)
+LIBRARY(m, "libm.so.6", "libc6", OF_M)
+
+#define OF_PROTOBUF_C(F)                           \
+	F(protobuf_c_message_descriptor_get_field) \
+	F(protobuf_c_message_free_unpacked)        \
+	F(protobuf_c_message_get_packed_size)      \
+	F(protobuf_c_message_pack)                 \
+	F(protobuf_c_message_pack_to_buffer)       \
+	F(protobuf_c_message_unpack)               \
+	F(protobuf_c_version)
+LIBRARY(protobuf_c, "libprotobuf-c.so.1", "libprotobuf-c1", OF_PROTOBUF_C)
+/* What unset strings are: a value that the library must not free. The program exports it, so that it is the library's own, too. */
+extern const char protobuf_c_empty_string[];
+const char protobuf_c_empty_string[] = "";
+
+#define OF_SECCOMP(F)       \
+	F(seccomp_attr_set) \
+	F(seccomp_init)     \
+	F(seccomp_load)     \
+	F(seccomp_release)  \
+	F(seccomp_rule_add) \
+	F(seccomp_syscall_resolve_num_arch)
+LIBRARY(seccomp, "libseccomp.so.2", "libseccomp2", OF_SECCOMP)
+
+#define OF_Z(F)          \
+	F(compress2)     \
+	F(compressBound) \
+	F(crc32)         \
+	F(deflate)       \
+	F(deflateBound)  \
+	F(deflateEnd)    \
+	F(deflateInit2_) \
+	F(inflate)       \
+	F(inflateEnd)    \
+	F(inflateInit2_) \
+	F(inflateReset)  \
+	F(uncompress)    \
+	F(zlibVersion)
+LIBRARY(z, "libz.so.1", "zlib1g", OF_Z)
+
+/* --- libraries that many do not use --- */
+
 #define OF_DEFLATE(F)                     \
 	F(libdeflate_alloc_compressor)    \
 	F(libdeflate_free_compressor)     \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library/library.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "base/failure.h"
@@ -44,6 +45,17 @@ static void usage(FILE *out)
 	fputs("\nSee `proftrace VERB --help` and man proftrace.\n", out);
 }
 
+/* `record` does it later, if at all. */
+static int load_libraries(void)
+{
+	struct failure f = { 0 };
+
+	if (!library_load_common(&f))
+		return 0;
+	failure_print(&f, stderr);
+	return STATUS_FAILED;
+}
+
 /*
  * The recorder starts this program again for each plug-in. Anybody else may also call it by that name and have it load
  * a library, so the capabilities of the file are given up first.
@@ -56,7 +68,7 @@ static int host_plugin(const char *socket)
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}
-	return plugin_host(atoi(socket));
+	return load_libraries() ?: plugin_host(atoi(socket));
 }
 
 int main(int argc, char **argv)
@@ -83,9 +95,9 @@ int main(int argc, char **argv)
 		return STATUS_DONE;
 	}
 	if (!strcmp(argv[1], "--version"))
-		return cmd_version();
+		return load_libraries() ?: cmd_version();
 	if (!strcmp(argv[1], "--complete"))
-		return cmd_complete(verbs, argc - 2, argv + 2);
+		return load_libraries() ?: cmd_complete(verbs, argc - 2, argv + 2);
 	for (unsigned i = 0; verbs[i].name; i++) {
 		static char name[32];
 
@@ -94,6 +106,8 @@ int main(int argc, char **argv)
 		/* So that its messages and its help call it by this name. */
 		snprintf(name, sizeof(name), "proftrace %s", verbs[i].name);
 		argv[1] = name;
+		if (verbs[i].run != cmd_record && load_libraries())
+			return STATUS_FAILED;
 		return verbs[i].run(argc - 1, argv + 1);
 	}
 	if (argv[1][0] != '-') {

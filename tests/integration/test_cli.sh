@@ -61,6 +61,13 @@ expect "no library that reads JSON" 1 "cannot load 'libyajl.so.2': .*missing/lib
 	env LD_LIBRARY_PATH=missing "$proftrace" report empty.json
 equal "it is no matter of bytes, and the hint names the package" "$(grep -c 'at byte' "$tmp/err") $(grep '^hint:' "$tmp/err")" \
 	"0 hint: on Debian: apt install libyajl2"
+for library in libbpf.so.1 libelf.so.1 libz.so.1 libprotobuf-c.so.1 libseccomp.so.2; do
+	: >missing/$library
+	expect "no $library" 1 "cannot load '$library'" env LD_LIBRARY_PATH=missing "$proftrace" ctl
+	expect "the recorder has no $library" 1 "cannot load '$library'" \
+		env LD_LIBRARY_PATH=missing "$proftrace" -o missing/trace -- true
+	rm missing/$library
+done
 expect "no library that compresses" 1 "cannot write 'out.json.gz': libdeflate.*cannot be loaded .*apt install libdeflate0" \
 	env LD_LIBRARY_PATH=missing "$proftrace" merge -o out.json.gz "$root/tests/data"/*.json
 expect "no library that unpacks symbols" 1 "cannot load 'liblzma.so.5'" env LD_LIBRARY_PATH=missing "$proftrace" list -f "$proftrace"

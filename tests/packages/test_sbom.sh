@@ -32,10 +32,10 @@ equal "each library that is loaded is named" "$(readelf -d "$proftrace" | sed -n
 	s/lib(ncursesw|tinfo)/ncurses/; s/lib[cm]$|ld-linux.*/glibc/' | sort -u | grep -vxF "$(sed -n '2s/ /\n/gp' "$tmp/said")")" ""
 # As they are named in the program: "libcurl.so.4".
 loaded=$(grep -rhoE '"lib[a-z-]+\.so\.[0-9]+"' "$root/user" "$root/tools/stubs.c" | sed -E 's/"(.*)\.so.*/\1/; s/libcurl-gnutls/libcurl/' | sort -u)
-equal "each library that is loaded when it is needed is named" "$(echo "$loaded" | sed 's/^libpfm$/libpfm4/; s/^libdw$/elfutils/; s/^libyajl$/yajl/; s/^libncursesw$/ncurses/' | grep -vxF "$(sed -n '2s/ /\n/gp' "$tmp/said")")" ""
+equal "each library that is loaded when it is needed is named" "$(echo "$loaded" | sed 's/^libpfm$/libpfm4/; s/^libdw$/elfutils/; s/^libyajl$/yajl/; s/^libncursesw$/ncurses/; s/^libelf$/elfutils/; s/^libz$/zlib/; s/^libprotobuf-c$/protobuf-c/; s/^libm$/glibc/' | grep -vxF "$(sed -n '2s/ /\n/gp' "$tmp/said")")" ""
 equal "--version: those that are loaded when they are needed" "$("$proftrace" --version | sed -n 's/^loaded when needed: //p' | wc -w)" 16
 # The C library and that of terminals are not: they are everywhere, and a part of ncurses.
 equal "--version names all of them, too" "$({ readelf -d "$proftrace" | sed -n 's/.*NEEDED.*\[\(.*\)\.so.*/\1/p' | sed -E \
 	's/lib(dw|elf)$/elfutils/; s/libz$/zlib/; s/libprotobuf-c/protobuf-c/; s/libyajl/yajl/; s/libncursesw/ncurses/
-	/lib([cm]|tinfo)$|ld-linux.*/d'; echo "$loaded" | sed 's/^libyajl$/yajl/; s/^libncursesw$/ncurses/'; } | while read -r name; do "$proftrace" --version | grep -qwF -e "$name" || echo "$name"; done)" ""
+	/lib([cm]|tinfo)$|ld-linux.*/d'; echo "$loaded" | sed 's/^libyajl$/yajl/; s/^libncursesw$/ncurses/; s/^libelf$/elfutils/; s/^libz$/zlib/; s/^libprotobuf-c$/protobuf-c/; /^libm$/d'; } | while read -r name; do "$proftrace" --version | grep -qwF -e "$name" || echo "$name"; done)" ""
 finish

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/library/library.h"
 #include "base/text.h"
 #include "capture/capture.h"
 #include "capture/clocks.h"
@@ -494,7 +495,7 @@ int record(const struct record_options *options, struct top *top)
 	}
 	if (!error && r->handed_over)
 		return record_leave_to_other(r);
-	error = error ?: record_prepare(r, &u, &f);
+	error = error ?: library_load_common(&f) ?: record_prepare(r, &u, &f);
 	error = error ?: record_start(r, &f);
 	error = error ?: recording_run(r, &f);
 	if (top)

@@ -33,21 +33,38 @@ int library_load(struct library *library, struct failure *f)
 
 	if (!library || library->is_loaded)
 		return 0;
-	handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+	/* As it would be without this: each function is looked up when it is called first. */
+	handle = dlopen(library->file, RTLD_LAZY | RTLD_LOCAL);
 	if (!handle)
 		return library_failed(library, f);
-	/* All or none: the stubs must not know a library that is unloaded again. */
 	for (unsigned i = 0; i < library->n_functions; i++) {
-		if (dlsym(handle, library->functions[i].name))
+		void *address = dlsym(handle, library->functions[i].name);
+
+		*library->functions[i].address = address;
+		if (address)
 			continue;
 		error = library_failed(library, f);
+		/* All or none: the stubs must not know a library that is unloaded again. */
+		do
+			*library->functions[i].address = library_is_missing;
+		while (i--);
 		dlclose(handle);
 		return error;
 	}
-	for (unsigned i = 0; i < library->n_functions; i++)
-		*library->functions[i].address = dlsym(handle, library->functions[i].name);
 	library->is_loaded = true;
 	return 0;
+}
+
+int library_load_common(struct failure *f)
+{
+	/* Each before those that need it, so that what is missing is named. */
+	struct library *const common[] = { &library_z, &library_elf,	    &library_bpf,
+					   &library_m, &library_protobuf_c, &library_seccomp };
+	int error = 0;
+
+	for (unsigned i = 0; !error && i < sizeof(common) / sizeof(common[0]); i++)
+		error = library_load(common[i], f);
+	return error;
 }
 
 void library_is_missing(void)

@@ -65,16 +65,48 @@ check "a wrong clock: noticed" grep -q '180  ended in a rank before another one 
 "$proftrace" report --ranks --where 'dur > 1ms' rank0.json 2>err
 equal "--ranks with --where: exit status" $? 2
 
+# --- two ranks that share a recorder, by the environment of a launcher ------------------------------------
+
+# Its library is replaced when the first rank has mapped it: the second one, whose program is known, has another one.
+make_library() { # FILE
+	printf '#include <proftrace.h>\nvoid work(void);\nvoid work(void)\n{\n\tPROF_BEGIN("work");\n\tPROF_END();\n}\n' |
+		gcc -O2 -fPIC -shared -I"$root/include" -xc - -o "$1"
+}
+mkdir linked
+check "a library is built" make_library linked/libwork.so
+printf '#include <stdio.h>\n#include <stdlib.h>\nvoid work(void);\nint main(void)\n{\n\tFILE *go = fopen(getenv("GO"), "re");\n\n\tif (!go || fgetc(go) != EOF)\n\t\treturn 1;\n\twork();\n\treturn 0;\n}\n' |
+	gcc -O2 -xc - -o linked/program -Wl,-rpath,"$tmp/linked" -Llinked -lwork
+check "a program is linked with it" test -x linked/program
+
+need_tracing
+# Where recorders and ranks meet; no other test's do.
+mkdir -m 700 meet
+export XDG_RUNTIME_DIR="$tmp/meet"
+mkfifo go0 go1
+rank() { # RANK
+	SLURM_JOB_ID=1 OMPI_COMM_WORLD_RANK=$1 OMPI_COMM_WORLD_LOCAL_SIZE=2 GO=go$1 timeout 60 "$proftrace" -v -e none --strict -o linked.pftrace -- \
+		linked/program
+}
+rank 0 2>rank0.err &
+first=$!
+exec 3>go0
+make_library linked/new.so && mv linked/new.so linked/libwork.so
+rank 1 2>rank1.err &
+second=$!
+exec 4>go1
+exec 3>&- 4>&-
+wait $first && wait $second
+equal "a library is replaced: exit status" $? 0
+equal "a library is replaced: one recorder" "$(cat rank0.err rank1.err | grep -c 'of the same job is recorded$')" 1
+equal "a library is replaced: both ranks' marks" "$("$proftrace" report -q --by rank --format csv linked.pftrace |
+	awk -F, '$1 == "slice" && $3 == "work" { print $4, $6 }' | sort | tr '\n' ,)" "0 1,1 1,"
+
 # --- a program of Open MPI --------------------------------------------------------------------------------
 
 if ! mpicc -O2 -I"$root/include" "$root/tests/integration/programs/mpi/collectives.c" -o collectives 2>mpicc.err; then
 	skip "Open MPI: a rank that is late" "mpicc is not installed, or does not work here"
 	finish
 fi
-need_tracing
-# Where recorders and ranks meet; no other test's do.
-mkdir -m 700 meet
-export XDG_RUNTIME_DIR="$tmp/meet"
 mpi() {
 	timeout 60 mpirun --allow-run-as-root --oversubscribe -n 4 "$@" 2>mpi.err
 }
@@ -108,6 +140,10 @@ done
 mpi sh -c 'exec "$0" -q -e none -o killed -- sh -c "[ \$OMPI_COMM_WORLD_RANK = 3 ] && kill -9 \$PPID"' "$proftrace" >/dev/null
 mpi "$proftrace" -q -e none -o status -- true
 equal "shared: nothing is left of the meeting" "$(ls meet/proftrace | grep -c '^job-')" 0
+
+# What hands its process over has not loaded the libraries of a recorder.
+mpi "$proftrace" -q -e none -o bare -- sh -c 'if grep -q libbpf "/proc/$PPID/maps"; then echo recorder; else echo rank; fi' | sort | uniq -c | xargs >bare
+equal "shared: only the recorder loads its libraries" "$(cat bare)" "3 rank 1 recorder"
 
 # The rank stays on the CPU that its launcher gave it. The recorder does not.
 if [ "$(nproc)" -ge 2 ]; then

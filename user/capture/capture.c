@@ -32,6 +32,8 @@
 
 /* for tables of call stacks, before anything is recorded */
 #define TABLES_AT_FIRST_NS 500000000ull
+/* of a process that is about to execute its program */
+#define EXPECTED_FLAGS (TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS)
 /* of an empty program at a breakpoint (proftrace-record(1), COSTS) */
 #define USUAL_ENTRY_NS 700
 
@@ -350,10 +352,10 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	return 0;
 }
 
-int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, struct failure *f)
+static int expect_files(struct capture *c, pid_t pid, const int *files, unsigned n,
+			struct failure *f)
 {
-	struct broker_target target;
-	int error = broker_identify(c->broker, pid, &target, f);
+	int error = 0;
 
 	for (unsigned i = 0; !error && i < n; i++)
 		error = file_expect(c, files[i], pid, f);
@@ -364,22 +366,48 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 		libc_expect(c);
 	if (c->stacks)
 		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
-	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS, f);
-	if (error)
-		return error;
+	return 0;
+}
+
+/* The kernel reports the names that the process gets when it executes its program. */
+static void add_expected(struct capture *c, pid_t pid)
+{
 	/* A process that comes later than others changes nothing for them. */
 	if (!c->processes)
 		__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	process_add(c, pid, false);
-	process_names(c, &target, false);
 	process_place_emit(c, pid);
-	return 0;
 }
 
+/* Nobody else gets the number of a child that was not waited for; of others the broker knows the start. */
+static int trace_expected(struct capture *c, pid_t pid, struct failure *f)
+{
+	const struct broker_target target = { pid, 0 };
+
+	return broker_trace(c->broker, &target, EXPECTED_FLAGS, f);
+}
+
+int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, struct failure *f)
+{
+	int error = expect_files(c, pid, files, n, f) ?: trace_expected(c, pid, f);
+
+	if (!error)
+		add_expected(c, pid);
+	return error;
+}
+
+/* Only the first process of a program is for its files, and only others wait until they are attached to. */
 int capture_adopt(struct capture *c, pid_t pid, int socket, const int *files, unsigned n,
 		  struct failure *f)
 {
-	return broker_adopt(c->broker, pid, socket, f) ?: capture_expect(c, pid, files, n, f);
+	const bool known = files_are_expected(c, files, n);
+	int error = broker_adopt(c->broker, pid, socket, known ? EXPECTED_FLAGS : 0, f);
+
+	if (!error && !known)
+		error = expect_files(c, pid, files, n, f) ?: trace_expected(c, pid, f);
+	if (!error)
+		add_expected(c, pid);
+	return error;
 }
 
 int capture_epoll_fd(const struct capture *c)

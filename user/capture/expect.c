@@ -312,7 +312,34 @@ int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f)
 	if (c->stacks)
 		stacks_expect_file(c->stacks, file);
 	libraries_expect(c, file, pid, "");
+	file_set_expected(c, file);
 	return 0;
+}
+
+/*
+ * Whether nothing is to be done for one more process that executes these files, which are attached to for all: a library
+ * that is another one by now is attached to when it is mapped, as any that was not found.
+ */
+bool files_are_expected(struct capture *c, const int *fds, unsigned n)
+{
+	if (capture_attaches_each(c) || !c->loaded.can_hold || c->stacks)
+		return false;
+	for (unsigned i = 0; i < n; i++) {
+		const struct file *file;
+		enum file_news news;
+		uint64_t device;
+		struct stat st;
+
+		if (fstat(fds[i], &st))
+			return false;
+		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+		if (!files_known(c, device, st.st_ino, 0, &news))
+			return false;
+		file = files_find(c, device, st.st_ino);
+		if (!file || !file->is_expected || file->refused || file->alone)
+			return false;
+	}
+	return n > 0;
 }
 
 void file_expect_for_all(struct capture *c, int fd)

@@ -41,6 +41,11 @@ const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode
 	return file_find(c, device, inode);
 }
 
+void file_set_expected(struct capture *c, const struct file *file)
+{
+	file_find(c, file->device, file->inode)->is_expected = true;
+}
+
 static bool file_is_wanted(const struct file *file)
 {
 	return file->n_sites || file->n_probes || file->n_linker || file->n_executes;

@@ -77,6 +77,7 @@ struct file {
 	unsigned first_call; /* those from here on are of functions */
 	bool refused;	     /* cannot be attached to; not tried again */
 	bool is_unmapped;    /* no process has been seen that has mapped it */
+	bool is_expected;    /* and its libraries were looked for: file_expect() */
 	int watch;	     /* the number of its inotify watch; 0: none */
 	uint64_t size;	     /* and its times, before it was read: */
 	struct timespec written, changed;
@@ -528,6 +529,7 @@ bool elf_shares_writable_page(const struct elf_file *elf);
  * all processes.
  */
 int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f);
+bool files_are_expected(struct capture *c, const int *fds, unsigned n);
 /* Attaches to a file for all processes, before any process that maps it is known. */
 void file_expect_for_all(struct capture *c, int fd);
 /* The C library that most programs share: threads are held there that execute a program. */
@@ -548,6 +550,7 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 /* Attaches to what files_add() left out while `hold_sites_later` was set. */
 void files_attach_hold_sites(struct capture *c);
 const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode);
+void file_set_expected(struct capture *c, const struct file *file);
 void files_detach(struct capture *c);
 /* Detaches a domain that is switched off, by its number in guard.c. */
 void files_detach_domain(struct capture *c, unsigned guard);
@@ -580,8 +583,8 @@ void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu
 /* processes.c */
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
 		 unsigned *ret_new, struct failure *f);
-/* running: the process runs its program; otherwise it is going to execute one. */
-void process_names(struct capture *c, const struct broker_target *target, bool running);
+/* Emits the present names of a process that runs its program, and of its threads. */
+void process_names(struct capture *c, const struct broker_target *target);
 /* is_new: it has just been created. `cpu_ns`: its whole CPU time, if the kernel has reported it. */
 void process_add(struct capture *c, pid_t pid, bool is_new);
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);

@@ -261,8 +261,8 @@ static void read_process_name(struct capture *c, const struct broker_target *tar
 	capture_emit(c, &e);
 }
 
-/* Emits the present names of the process and its threads; the kernel reports later ones. */
-void process_names(struct capture *c, const struct broker_target *target, bool running)
+/* The kernel reports later names. */
+void process_names(struct capture *c, const struct broker_target *target)
 {
 	int directory = broker_open(c->broker, BROKER_TASKS, target, 0, 0, NULL);
 	DIR *tasks = directory < 0 ? NULL : fdopendir(directory);
@@ -273,8 +273,7 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 			close(directory);
 		return;
 	}
-	if (running)
-		read_process_name(c, target, dirfd(tasks));
+	read_process_name(c, target, dirfd(tasks));
 	while ((entry = readdir(tasks))) {
 		struct event e = { .kind = EVENT_COMM, .level = -1, .pid = target->pid };
 		char path[300], comm[64];
@@ -338,7 +337,7 @@ void process_show(struct capture *c, const struct broker_target *target)
 	if (!p)
 		return;
 	p->is_hidden = false;
-	process_names(c, target, true);
+	process_names(c, target);
 	process_place_emit(c, target->pid);
 }
 

@@ -106,7 +106,21 @@ pid_t bare_fork(int keep, void (*run)(void *context), void *context)
 	return error ? error : bare_start((struct bare){ keep, run, context, 0 });
 }
 
+/* Nothing is given up then: root's command becomes its user by itself. */
+static pid_t bare_fork_as_root(void (*run)(void *context), void *context)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		run(context);
+		_exit(1);
+	}
+	return pid < 0 ? -errno : pid;
+}
+
 pid_t bare_fork_first(void (*run)(void *context), void *context)
 {
+	if (!getuid())
+		return bare_fork_as_root(run, context);
 	return bare_start((struct bare){ -1, run, context, 0 });
 }

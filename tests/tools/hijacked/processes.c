@@ -112,9 +112,10 @@ void ask_finds(void)
 
 /* --- processes of other recorders -------------------------------------------------------------------- */
 
+/* And recorded at once. */
 static int adopt(pid_t pid, int socket)
 {
-	const struct request r = { .kind = REQUEST_ADOPT, .pid = pid };
+	const struct request r = { .kind = REQUEST_ADOPT, .what = TRACED_MARKS, .pid = pid };
 
 	return ask(&r, NULL, 0, socket);
 }

@@ -194,9 +194,9 @@ int broker_find(struct broker *broker, uint32_t **ret_pids, unsigned *ret_n, str
 
 /*
  * Takes over a process that another proftrace hands over by `socket`, one end of a pair that it has made. Later
- * requests may name the process.
+ * requests may name the process. `flags`: the same as broker_trace() with these; 0: nothing of it is recorded yet.
  */
-int broker_adopt(struct broker *broker, pid_t pid, int socket, struct failure *f);
+int broker_adopt(struct broker *broker, pid_t pid, int socket, uint32_t flags, struct failure *f);
 
 /* The name of the container that the traced process is in; "": it is in none, or its name cannot be found. */
 void broker_container(struct broker *broker, pid_t pid, char *name, size_t size);

@@ -435,9 +435,9 @@ int broker_find(struct broker *b, uint32_t **ret_pids, unsigned *ret_n, struct f
 	return 0;
 }
 
-int broker_adopt(struct broker *b, pid_t pid, int socket, struct failure *f)
+int broker_adopt(struct broker *b, pid_t pid, int socket, uint32_t flags, struct failure *f)
 {
-	struct request request = { .kind = REQUEST_ADOPT, .pid = pid };
+	struct request request = { .kind = REQUEST_ADOPT, .what = flags, .pid = pid };
 	struct reply reply;
 	unsigned n_fds = 0;
 

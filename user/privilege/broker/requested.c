@@ -103,7 +103,8 @@ int requested_init(struct requested *r, const struct broker_config *config,
 	return 0;
 }
 
-int requested_adopt(struct requested *r, pid_t pid, int socket, struct failure *f)
+int requested_adopt(struct requested *r, pid_t pid, int socket, uint64_t *ret_birth,
+		    struct failure *f)
 {
 	struct broker_target *grown;
 	uint64_t birth = 0;
@@ -117,6 +118,7 @@ int requested_adopt(struct requested *r, pid_t pid, int socket, struct failure *
 		return failure_set(f, -ENOMEM, "refused request", "adopt", NULL);
 	r->list = grown;
 	r->list[r->n++] = (struct broker_target){ pid, birth };
+	*ret_birth = birth;
 	return 0;
 }
 

@@ -174,6 +174,15 @@ static int trace(struct server *s, const struct request *r, struct failure *f)
 	return error;
 }
 
+/* Each rank of a job waits for its own, so it is one request. What is traced is the process that was proved. */
+static int adopt(struct server *s, const struct request *r, int socket, struct failure *f)
+{
+	struct request adopted = *r;
+	int error = requested_adopt(&s->requested, r->pid, socket, &adopted.birth, f);
+
+	return error || !r->what ? error : trace(s, &adopted, f);
+}
+
 /*
  * Pauses or resumes one process, whose other flags stay. If it says something else of itself at this moment, either
  * of the two holds.
@@ -432,7 +441,7 @@ static int serve_one(struct server *s)
 	} else if (r->kind == REQUEST_DETACH) {
 		reply.error = detach(s, size, f);
 	} else if (r->kind == REQUEST_ADOPT) {
-		reply.error = requested_adopt(&s->requested, r->pid, fd, f);
+		reply.error = adopt(s, r, fd, f);
 	} else if (r->kind == REQUEST_CONTAINER) {
 		reply.error = name_container(s, &answer, &answer_size, f);
 	} else {

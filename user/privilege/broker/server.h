@@ -92,8 +92,9 @@ struct requested {
 int requested_init(struct requested *requested, const struct broker_config *config,
 		   const struct container_watch *watch);
 bool requested_has(const struct requested *requested, int directory, pid_t pid);
-/* Adds a process that another proftrace hands over by this socket, or refuses it with -EPERM. */
-int requested_adopt(struct requested *requested, pid_t pid, int socket, struct failure *f);
+/* Adds a process that another proftrace hands over by this socket, with its start, or refuses it with -EPERM. */
+int requested_adopt(struct requested *requested, pid_t pid, int socket, uint64_t *ret_birth,
+		    struct failure *f);
 /* find.c: the first processes that match, at most `max`; not those of proftrace itself. */
 int processes_find(const struct target_filter *filter, const struct target_containers *containers,
 		   pid_t recorder, uint32_t *pids, unsigned max, unsigned *ret_n);

@@ -168,6 +168,77 @@ static void finds_names_of_any_length_and_flavour(void **state)
 	}
 }
 
+/* More than there are places to search from, or keys that are compared at once; and functions with the names of structures. */
+static void finds_each_of_many(void **state)
+{
+	enum {
+		MANY = 300
+	};
+	struct btf *kernel = btf__new_empty(), *programs = btf__new_empty(), *subset;
+	struct kernel_types *types;
+	char name[32];
+	size_t size;
+	void *data;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "name_%d", i);
+		assert_int_equal(btf__add_func(kernel, name, BTF_FUNC_STATIC, 0), 2 * i + 1);
+		assert_int_equal(btf__add_struct(kernel, name, i), 2 * i + 2);
+		for (int j = 0; j < i % 3; j++)
+			btf__add_field(kernel, "field", 2 * i, 0, 0);
+		btf__add_struct(programs, name, 0);
+	}
+	types = of_btf(kernel);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "name_%d", i);
+		assert_int_equal(kernel_types_function(types, name), 2 * i + 1);
+	}
+	assert_int_equal(kernel_types_function(types, "name"), -ENOENT);
+	assert_int_equal(kernel_types_subset(types, programs, &data, &size), 0);
+	subset = btf__new(data, size);
+	assert_int_equal(libbpf_get_error(subset), 0);
+	assert_int_equal(btf__type_cnt(subset), MANY + 1);
+	for (int i = 0; i < MANY; i++) {
+		const struct btf_type *t;
+		int id;
+
+		snprintf(name, sizeof(name), "name_%d", i);
+		id = btf__find_by_name_kind(subset, name, BTF_KIND_STRUCT);
+		assert_true(id > 0);
+		t = btf__type_by_id(subset, id);
+		assert_int_equal(t->size, i);
+		assert_int_equal(btf_vlen(t), i % 3);
+	}
+	free(data);
+	btf__free(subset);
+	kernel_types_free(types);
+	btf__free(programs);
+	btf__free(kernel);
+}
+
+/* The copy has 16-bit numbers. libbpf then reads all types. */
+static void refuses_too_many(void **state)
+{
+	struct btf *kernel = btf__new_empty(), *programs = btf__new_empty();
+	struct kernel_types *types;
+	void *data = NULL;
+	size_t size;
+
+	(void)state;
+	btf__add_int(kernel, "int", 4, BTF_INT_SIGNED);
+	for (int i = 1; i < 65535; i++)
+		btf__add_const(kernel, i);
+	btf__add_typedef(kernel, "wanted", 65535);
+	btf__add_typedef(programs, "wanted", 0);
+	types = of_btf(kernel);
+	assert_int_equal(kernel_types_subset(types, programs, &data, &size), -E2BIG);
+	assert_null(data);
+	kernel_types_free(types);
+	btf__free(programs);
+	btf__free(kernel);
+}
+
 /* Cut anywhere, or with a byte changed, it is refused or read, and what is read stays inside. */
 static void bears_what_makes_no_sense(void **state)
 {
@@ -270,6 +341,8 @@ int main(void)
 		cmocka_unit_test(takes_what_is_named_and_what_is_in_it),
 		cmocka_unit_test(finds_tracepoints),
 		cmocka_unit_test(finds_names_of_any_length_and_flavour),
+		cmocka_unit_test(finds_each_of_many),
+		cmocka_unit_test(refuses_too_many),
 		cmocka_unit_test(bears_what_makes_no_sense),
 		cmocka_unit_test(agrees_with_libbpf),
 	};

@@ -3,8 +3,10 @@
  * Copies the types that the BPF programs refer to out of the kernel's BTF (kernel_types.h says
  * why).
  *
- * One pass records where each type is, and a key of how its name begins, by which nearly all of the others are left out
- * when names are looked for. A second pass finds the types whose names the programs use.
+ * One pass over all types, which takes most of the time, records a key of how the name of each begins, by which nearly all of
+ * the others are left out when names are looked for, and where some of the types are: others are found from these. Where each
+ * is would be half a megabyte, and the kernel clears memory before it gives it. A pass over the keys finds the types whose
+ * names the programs use.
  * These are copied together with the types of their members, with new numbers, to which all
  * references are changed.
  */
@@ -22,25 +24,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define STRIDE	  8
+#define KEYS_EACH 64 /* are compared at once */
+
 struct kernel_types {
 	void *mapped; /* for munmap() */
 	size_t mapped_size;
 	const char *types, *strings; /* the two sections */
 	uint32_t types_size, strings_size;
-	uint32_t *at;	/* offsets in the section, by the number of the type */
-	uint16_t *keys; /* of the names, by the number of the type */
-	uint32_t n;	/* types, including number 0, which is void */
+	uint32_t *at; /* offsets in the section of every STRIDE-th type, from number 1 on */
+	uint16_t *
+		keys; /* of the names, by the number of the type; behind the last one zeros, to a multiple of KEYS_EACH */
+	uint32_t n; /* types, including number 0, which is void */
 };
 
 /*
  * --- going through all of them
  * ----------------------------------------------------------------------
  */
-
-static const struct btf_type *type_of(const struct kernel_types *k, uint32_t number)
-{
-	return (const struct btf_type *)(k->types + k->at[number]);
-}
 
 static const char *name_of(const struct kernel_types *k, const struct btf_type *t)
 {
@@ -79,6 +80,18 @@ static size_t size_of_rest(const struct btf_type *t)
 	return kinds[kind].once + (size_t)btf_vlen(t) * kinds[kind].each;
 }
 
+static const struct btf_type *type_of(const struct kernel_types *k, uint32_t number)
+{
+	const char *at = k->types + k->at[(number - 1) / STRIDE];
+	const struct btf_type *t = (const struct btf_type *)at;
+
+	for (unsigned i = (number - 1) % STRIDE; i; i--) {
+		at += sizeof(*t) + size_of_rest(t);
+		t = (const struct btf_type *)at;
+	}
+	return t;
+}
+
 #define KEY_BYTES 8
 
 /* In the highest bit of each byte: whether the byte is `c`. */
@@ -108,22 +121,23 @@ static uint64_t beginning_of(const char *name, size_t left)
 	return ends ? bytes & (((ends & -ends) >> 7) - 1) : bytes;
 }
 
-static uint16_t key_of_beginning(uint64_t beginning)
+/* Four of five names are of functions. By a bit of their own they are left out when other types are looked for. */
+static uint16_t key_of_beginning(uint64_t beginning, bool is_function)
 {
-	return beginning * 0x9e3779b97f4a7c15 >> 48;
+	return beginning * 0x9e3779b97f4a7c15 >> 49 << 1 | is_function;
 }
 
-static uint16_t key_of(const char *name)
+static uint16_t key_of(const char *name, bool is_function)
 {
-	return key_of_beginning(beginning_of(name, strlen(name) + 1));
+	return key_of_beginning(beginning_of(name, strlen(name) + 1), is_function);
 }
 
 static int number_types(struct kernel_types *k)
 {
 	uint32_t at = 0, capacity = k->types_size / sizeof(struct btf_type) + 1;
 
-	k->at = malloc(capacity * sizeof(*k->at));
-	k->keys = malloc(capacity * sizeof(*k->keys));
+	k->at = malloc((capacity / STRIDE + 1) * sizeof(*k->at));
+	k->keys = malloc((capacity + KEYS_EACH) * sizeof(*k->keys));
 	if (!k->at || !k->keys)
 		return -ENOMEM;
 	k->keys[0] = 0;
@@ -136,12 +150,16 @@ static int number_types(struct kernel_types *k)
 		rest = size_of_rest(t);
 		if (k->types_size - at - sizeof(*t) < rest || t->name_off >= k->strings_size)
 			return -EINVAL;
-		k->keys[k->n] = t->name_off ? key_of_beginning(beginning_of(
-						      name_of(k, t), k->strings_size - t->name_off))
-					    : 0;
-		k->at[k->n] = at;
+		k->keys[k->n] = 0;
+		if (t->name_off)
+			k->keys[k->n] = key_of_beginning(
+				beginning_of(name_of(k, t), k->strings_size - t->name_off),
+				btf_is_func(t));
+		if (k->n % STRIDE == 1)
+			k->at[k->n / STRIDE] = at;
 		at += sizeof(*t) + rest;
 	}
+	memset(k->keys + k->n, 0, KEYS_EACH * sizeof(*k->keys));
 	return 0;
 }
 
@@ -238,18 +256,32 @@ void kernel_types_free(struct kernel_types *k)
 	free(k);
 }
 
+/* Without a branch for each key, the compiler compares several with one instruction. */
+static bool keys_have(const uint16_t keys[KEYS_EACH], uint16_t key)
+{
+	uint16_t found = 0;
+
+	for (unsigned i = 0; i < KEYS_EACH; i++)
+		found |= keys[i] == key;
+	return found;
+}
+
 static int kernel_types_find(const struct kernel_types *k, unsigned kind, const char *name)
 {
-	uint16_t key = key_of(name);
+	uint16_t key = key_of(name, kind == BTF_KIND_FUNC);
 
-	for (uint32_t i = 1; i < k->n; i++) {
-		const struct btf_type *t;
-
-		if (k->keys[i] != key)
+	for (uint32_t first = 0; first < k->n; first += KEYS_EACH) {
+		if (!keys_have(k->keys + first, key))
 			continue;
-		t = type_of(k, i);
-		if (btf_kind(t) == kind && !strcmp(name_of(k, t), name))
-			return i;
+		for (uint32_t i = first ?: 1; i < first + KEYS_EACH && i < k->n; i++) {
+			const struct btf_type *t;
+
+			if (k->keys[i] != key)
+				continue;
+			t = type_of(k, i);
+			if (btf_kind(t) == kind && !strcmp(name_of(k, t), name))
+				return i;
+		}
 	}
 	return -ENOENT;
 }
@@ -290,11 +322,11 @@ int kernel_types_arguments(const struct kernel_types *k, const char *name)
  * --- names that are looked for -------------------------------------------------------------------
  */
 
-#define NAME_SLOTS 8192 /* a power of two, more than twice the number of names in our programs */
+#define NAME_SLOTS 4096 /* a power of two, more than twice the number of names in our programs */
 
 struct wanted {
 	unsigned n;
-	bool keys[UINT16_MAX + 1]; /* whether any wanted name has the key */
+	uint64_t keys[(UINT16_MAX + 1) / 64]; /* bits: whether any wanted name has the key */
 	struct {
 		const char *name;
 		size_t length;
@@ -315,6 +347,8 @@ static size_t essential_length(const char *name)
 {
 	size_t length = strlen(name), i;
 
+	if (!strstr(name, "___"))
+		return length;
 	for (i = length; i-- > 1;) {
 		const char *at = name + i;
 
@@ -350,6 +384,7 @@ static int want_all(struct wanted *w, const struct btf *programs)
 		const char *name;
 		size_t length;
 		unsigned slot;
+		uint16_t key;
 
 		if (!can_be_wanted(t))
 			continue;
@@ -364,17 +399,19 @@ static int want_all(struct wanted *w, const struct btf *programs)
 			return -E2BIG;
 		w->slots[slot].name = name;
 		w->slots[slot].length = length;
-		w->keys[key_of(name)] = true;
+		key = key_of(name, false);
+		w->keys[key / 64] |= (uint64_t)1 << key % 64;
 	}
 	return 0;
 }
 
 static bool is_wanted(const struct wanted *w, const struct kernel_types *k, uint32_t number)
 {
+	const uint16_t key = k->keys[number];
 	const struct btf_type *t;
 	const char *name;
 
-	if (!w->keys[k->keys[number]])
+	if (!(w->keys[key / 64] >> key % 64 & 1))
 		return false;
 	t = type_of(k, number);
 	if (!can_be_wanted(t))
@@ -394,7 +431,7 @@ struct bytes {
 
 struct copy {
 	const struct kernel_types *k;
-	uint32_t *number; /* number in the copy, by number in the kernel; 0: not copied */
+	uint16_t *number; /* number in the copy, by number in the kernel; 0: not copied */
 	uint32_t *order;  /* number in the kernel, by number in the copy */
 	uint32_t n;
 	struct bytes types, strings;
@@ -404,7 +441,7 @@ struct copy {
 static void *add_bytes(struct copy *c, struct bytes *b, const void *data, size_t size)
 {
 	if (b->capacity - b->n < size) {
-		size_t capacity = 2 * b->capacity + size + 4096;
+		size_t capacity = 2 * b->capacity + size + 32768;
 		char *grown = realloc(b->data, capacity);
 
 		if (!grown) {
@@ -426,6 +463,10 @@ static uint32_t copy_type_number(struct copy *c, uint32_t number)
 		return 0;
 	if (number >= c->k->n) {
 		c->error = -EINVAL;
+		return 0;
+	}
+	if (!c->number[number] && c->n == UINT16_MAX) {
+		c->error = -E2BIG;
 		return 0;
 	}
 	if (!c->number[number]) {
@@ -545,14 +586,24 @@ static int put_together(const struct copy *c, void **ret_data, size_t *ret_size)
 	return 0;
 }
 
+/* As calloc(), but written now: each page that is read before it is written takes two page faults. */
+static void *zeroed(size_t size)
+{
+	void *memory = malloc(size);
+
+	if (memory)
+		explicit_bzero(memory, size);
+	return memory;
+}
+
 int kernel_types_subset(const struct kernel_types *k, const struct btf *programs, void **ret_data,
 			size_t *ret_size)
 {
-	struct wanted *w = calloc(1, sizeof(*w));
+	struct wanted *w = zeroed(sizeof(*w));
 	struct copy c = { .k = k };
 	int error = -ENOMEM;
 
-	c.number = calloc(k->n, sizeof(*c.number));
+	c.number = zeroed(k->n * sizeof(*c.number));
 	c.order = malloc(k->n * sizeof(*c.order));
 	if (w && c.number && c.order)
 		error = want_all(w, programs);

@@ -35,9 +35,12 @@ default_size() { # NAME BYTES OPTION... (27: BPF_MAP_TYPE_RINGBUF)
 	equal "$name: size of the ring buffer" "$largest" "$bytes"
 }
 
-if [ "$(getconf _NPROCESSORS_ONLN)" -le 4 ]; then
-	default_size "marks alone" $((32 << 20))
-	default_size "marks alone, two rings" $((16 << 20)) --buffers 2
+cpus=$(getconf _NPROCESSORS_ONLN)
+if [ "$cpus" -le 4 ]; then
+	marks_alone=$((16 << 20))
+	[ "$cpus" -le 2 ] || marks_alone=$((32 << 20))
+	default_size "marks alone" $marks_alone
+	default_size "marks alone, two rings" $((marks_alone / 2)) --buffers 2
 	for options in '--mode batch' '--mode auto' --sched --syscalls '--sample 99' '--stack a' '--offcpu 1s'; do
 		# shellcheck disable=SC2086 # an option and its value
 		default_size "$options" $((64 << 20)) $options

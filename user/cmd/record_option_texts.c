@@ -114,8 +114,8 @@ const struct argp_option record_options[] = {
 	{ "otlp-gzip", KEY_OTLP_GZIP, NULL, 0, "With --otlp: compress requests", 0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0, "With --stats-only: one row for each thread", 0 },
 	{ "buffer", KEY_BUFFER, "SIZE", 0,
-	  "Total size of the kernel ring buffers, 64K to 2G, without root to 256M (64M; 32M for "
-	  "marks alone in exact mode on up to 4 CPUs)",
+	  "Total size of the kernel ring buffers, 64K to 2G, without root to 256M (64M; for "
+	  "marks alone in exact mode 16M on 1 or 2 CPUs and 32M on 3 or 4)",
 	  0 },
 	{ "buffers", KEY_BUFFERS, "N", 0,
 	  "Number of ring buffers, each for some of the CPUs, at most 32 (1; on more than 4 CPUs "

@@ -172,15 +172,17 @@ static void options_set_buffers(struct argp_state *state, struct record_options 
 
 /*
  * The kernel clears a ring buffer when it is made, at the start of every recording: 64 MiB take it 10 ms. In exact mode a mark
- * takes its CPU a microsecond at least, so four CPUs need a fifth of a second to fill 32 MiB; the recorder, which has a
- * higher priority, is later only where a disk stops it. In buffered mode a mark takes 20 ns, and other events have other rates.
+ * takes its CPU a microsecond at least, so it needs a fifth of a second to fill 8 MiB; the recorder, which has a higher priority,
+ * is later only where a disk stops it. In buffered mode a mark takes 20 ns, and other events have other rates.
  */
 static uint64_t default_buffer_bytes(const struct record_options *o, long cpus)
 {
 	bool marks_alone = !(o->stats_only || o->batching || o->changing || o->sched ||
 			     o->syscalls || o->sample_hz || o->n_stacks || o->offcpu_ns);
 
-	return marks_alone && cpus <= 4 ? 32 << 20 : 64 << 20;
+	if (!marks_alone || cpus > 4)
+		return 64 << 20;
+	return cpus > 2 ? 32 << 20 : 16 << 20;
 }
 
 /* Few CPUs hardly contend for one buffer. Many small buffers fill up sooner than one. */

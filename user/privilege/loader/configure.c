@@ -89,7 +89,8 @@ static void configure_unneeded_maps(struct proftrace_bpf *skel, const struct bro
 					   skel->maps.table_asyncs };
 	struct bpf_map *const unwind[] = { skel->maps.unwind_rows,	skel->maps.unwind_rules,
 					   skel->maps.unwind_pages,	skel->maps.unwind_ranges,
-					   skel->maps.unwind_processes, skel->maps.python_setups };
+					   skel->maps.unwind_processes, skel->maps.python_setups,
+					   skel->maps.python_threads };
 
 	for (unsigned i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		bpf_map__set_autocreate(tables[i], all || config->table_rows);
@@ -327,8 +328,8 @@ static void configure_forbidding(struct proftrace_bpf *skel, const struct broker
  */
 static void configure_allocations(struct proftrace_bpf *skel, const struct kernel_types *types)
 {
-	struct bpf_map *const maps[] = { skel->maps.steps, skel->maps.batches_more,
-					 skel->maps.batches_inherited };
+	struct bpf_map *const maps[] = { skel->maps.traced, skel->maps.steps,
+					 skel->maps.batches_more, skel->maps.batches_inherited };
 
 	if (types && kernel_types_function(types, "bpf_mem_alloc_init") > 0)
 		return;

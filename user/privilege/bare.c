@@ -118,9 +118,9 @@ static pid_t bare_fork_as_root(void (*run)(void *context), void *context)
 	return pid < 0 ? -errno : pid;
 }
 
-pid_t bare_fork_first(void (*run)(void *context), void *context)
+pid_t bare_fork_first(int keep, void (*run)(void *context), void *context)
 {
-	if (!getuid())
+	if (keep < 0 && !getuid())
 		return bare_fork_as_root(run, context);
-	return bare_start((struct bare){ -1, run, context, 0 });
+	return bare_start((struct bare){ keep, run, context, 0 });
 }

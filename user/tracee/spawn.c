@@ -126,7 +126,7 @@ int command_fork(char *const argv[], const struct command_limits *limits,
 		close(go[1]);
 		return failure_set(f, -errno, "cannot start", argv[0], NULL);
 	}
-	pid = bare_fork_first(command_child, &process);
+	pid = bare_fork_first(-1, command_child, &process);
 	close(go[0]);
 	close(failed[1]);
 	if (pid < 0) {

@@ -188,7 +188,7 @@ struct closers *closers_new(void)
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	k.socket = sockets[1];
-	pid = bare_fork(sockets[1], become_keeper, &k);
+	pid = bare_fork_first(sockets[1], become_keeper, &k);
 	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];

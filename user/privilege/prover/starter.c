@@ -177,7 +177,7 @@ int starter_start(prover_fn prove)
 		return -errno;
 	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	s.socket = sockets[1];
-	pid = bare_fork(sockets[1], become_starter, &s);
+	pid = bare_fork_first(sockets[1], become_starter, &s);
 	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	if (!error && packet_receive(sockets[0], &error, sizeof(error), NULL) != sizeof(error))

@@ -205,15 +205,36 @@ static int hand_on_buffers(struct proftrace_bpf *skel, const struct background *
 	return 0;
 }
 
-/* The skeleton's own mapping goes with it. */
-static int open_follows(struct proftrace_bpf *skel, struct loaded_programs *programs)
+/*
+ * The map of the programs' variables, 700 KB. One that libbpf makes it fills with its own copy of them, which are zeros like
+ * those that the kernel has just put there. That takes a millisecond, most of it for the memory of the copy.
+ */
+static int make_shared(struct bpf_map *bss)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "variables", sizeof(uint32_t),
+				bpf_map__value_size(bss), 1, &opts);
+	int error = fd < 0 ? fd : bpf_map__reuse_fd(bss, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* libbpf does not map what it did not make, from 1.6 on. This mapping outlives the skeleton, too. */
+static int map_shared(struct proftrace_bpf *skel, struct loaded_programs *programs)
 {
 	void *shared = mmap(NULL, bpf_map__value_size(skel->maps.bss), PROT_READ | PROT_WRITE,
 			    MAP_SHARED, bpf_map__fd(skel->maps.bss), 0);
 
 	if (shared == MAP_FAILED)
 		return -errno;
-	programs->shared = shared;
+	programs->shared = skel->bss = shared;
+	return 0;
+}
+
+static int open_follows(struct proftrace_bpf *skel, struct loaded_programs *programs)
+{
 	programs->follows_fd = dup(bpf_map__fd(skel->maps.follows));
 	programs->follow_missed_fd = dup(bpf_map__fd(skel->maps.follow_missed));
 	if (programs->follows_fd < 0 || programs->follow_missed_fd < 0)
@@ -231,9 +252,11 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 
 	programs_configure(skel, config, types, programs, loaded);
 	error = background_begin_records(background, skel->maps.records);
+	error = error ?: make_shared(skel->maps.bss);
 	error = error ?: proftrace_bpf__load(skel);
 	error = background_await_programs(background, !error) ?: error;
 	error = background_await_buffers(background) ?: error;
+	error = error ?: map_shared(skel, programs);
 	if (error)
 		return error;
 	programs->loaded = true;

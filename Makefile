@@ -34,6 +34,7 @@ B := build
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 CLANG ?= clang
+HOSTCC ?= cc
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
 ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
@@ -92,12 +93,18 @@ $B/gen/built_with.h: $B/gen/vmlinux.h
 	$(Q)printf '#define BUILT_%s "%s"\n' KERNEL '$(VMLINUX_RELEASE)' \
 		CLANG "$$($(CLANG) -dumpversion)" >$@
 
-# Of what clang writes only the types and lines of BTF stay, without the names of this machine's folders.
-$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h
+# Runs while this is built, also for another architecture.
+$B/gen/strip_bpf: tools/strip_bpf.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(HOSTCC) $(CSTD) -O2 $(WARN) $< -o $@
+
+# Of what clang writes only the types of BTF stay, without the names of this machine's folders.
+$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h $B/gen/strip_bpf
 	@echo "  CLANG $@"
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 '-ffile-prefix-map=$(CURDIR)/=' \
 		-fdebug-compilation-dir=. -iquote . -I$B/gen -c $< -o $@.part
-	$(Q)$(BPFTOOL) gen object $@ $@.part && rm $@.part
+	$(Q)$B/gen/strip_bpf $@.part && $(BPFTOOL) gen object $@ $@.part && rm $@.part
 
 $B/gen/proftrace.skel.h: $B/gen/proftrace.bpf.o
 	@echo "  GEN   $@"

@@ -64,7 +64,9 @@ struct linked_search {
 	const char *directory;	   /* where relative paths begin, with a '/'; "": the present one */
 	struct linked_file *files; /* the first is the program */
 	unsigned n, at;		   /* whose libraries are searched for */
-	const char *name;	   /* of a library */
+	char **names; /* under which libraries were found; the linker does not search for one again */
+	unsigned n_names;
+	const char *name; /* of a library */
 	bool found;
 	unsigned tries;
 	uint64_t until_ns;
@@ -213,14 +215,20 @@ static void try_directories(void *context, const char *list)
 	}
 }
 
-static void find_library(void *context, const char *name)
+static bool name_is_found(const struct linked_search *l, const char *name)
 {
-	struct linked_search *l = context;
+	for (unsigned i = 0; i < l->n_names; i++) {
+		if (!strcmp(l->names[i], name))
+			return true;
+	}
+	return false;
+}
+
+static void search_library(struct linked_search *l, const char *name)
+{
 	const struct elf_file *elf = l->files[l->at].file->elf;
 	const char *environment = getenv("LD_LIBRARY_PATH");
 
-	if (search_is_over(l))
-		return;
 	l->name = name;
 	l->found = false;
 	if (strchr(name, '/')) {
@@ -234,6 +242,24 @@ static void find_library(void *context, const char *name)
 	elf_file_dynamic_strings(elf, DT_RUNPATH, try_directories, l);
 	if (!l->c->loaded.can_hold || !*l->directory)
 		try_directories(l, SYSTEM_DIRECTORIES);
+}
+
+static void find_library(void *context, const char *name)
+{
+	struct linked_search *l = context;
+
+	if (search_is_over(l))
+		return;
+	/* A file may name one any number of times. */
+	if (name_is_found(l, name)) {
+		l->tries++;
+		return;
+	}
+	search_library(l, name);
+	if (!l->found || l->n_names == LINKED_AT_MOST)
+		return;
+	l->names[l->n_names] = strdup(name);
+	l->n_names += l->names[l->n_names] != NULL;
 }
 
 /* Whose permissions count. Returns false if there are none, or the process has another root: its paths lead elsewhere. */
@@ -272,8 +298,12 @@ void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 	    st.st_ino != program->st_ino || !find_requester(&l.requester, pid, &st))
 		return;
 	l.files = calloc(LINKED_AT_MOST, sizeof(*l.files));
-	if (!l.files)
+	l.names = calloc(LINKED_AT_MOST, sizeof(*l.names));
+	if (!l.files || !l.names) {
+		free(l.files);
+		free(l.names);
 		return;
+	}
 	/* To attach may take as long as it needs while nothing is held. */
 	l.until_ns = *directory ? monotonic_now() + WITHIN_NS : UINT64_MAX;
 	l.lookups_within_ns = *directory ? LOOKUPS_HELD_NS : LOOKUPS_NS;
@@ -282,7 +312,10 @@ void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 		elf_file_dynamic_strings(l.files[l.at].file->elf, DT_NEEDED, find_library, &l);
 	while (l.n)
 		free(l.files[--l.n].path);
+	while (l.n_names)
+		free(l.names[--l.n_names]);
 	free(l.files);
+	free(l.names);
 }
 
 int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f)

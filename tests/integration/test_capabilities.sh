@@ -61,6 +61,9 @@ as "" "$recorder" check >"$tmp/check" 2>&1
 status=$?
 sed 's/^/# /' "$tmp/check"
 [ "$status" -ne 0 ] || check "check with both: says whether records overlap" grep -qE '^ring buffers +(yes +records do not|no +CVE-2024-41009)' "$tmp/check"
+# On kernels that can be asked: a process without capabilities asks for a descriptor of its child.
+[ "$status" -ne 0 ] || check "check with both: says who may look into a process that exits" \
+	grep -qE '^exiting processes +(yes +nobody|no +CVE-2026-46333)' "$tmp/check"
 if "$proftrace" check | grep -qE '^uprobe_multi links +no'; then
 	equal "two capabilities: check: exit status" $status 1
 	check "two capabilities: check says what this kernel wants" \

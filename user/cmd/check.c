@@ -406,6 +406,21 @@ static void check_records(void)
 			      "6.6.37, 6.1.97, 5.15.164 and 5.10.223 have the fix)");
 }
 
+/* On a kernel with CVE-2026-46333 the user of a program file with capabilities has what a recorder has that is taken over. */
+static void check_exiting_processes(void)
+{
+	const enum exiting_process exiting = kernel_exiting_process();
+
+	if (exiting == EXITING_UNKNOWN)
+		return;
+	check_print("exiting processes", exiting == EXITING_PROTECTED,
+		    exiting == EXITING_PROTECTED
+			    ? "nobody takes descriptors of a process that they may not look into"
+			    : "CVE-2026-46333: the user of a program file with capabilities can "
+			      "take descriptors of the recorder (Linux 7.0.8, 6.18.31, 6.12.89, "
+			      "6.6.139, 6.1.173, 5.15.207 and 5.10.256 have the fix)");
+}
+
 static void check_confinement(void)
 {
 	bool confined = confine_available(), landlock = landlock_available();
@@ -462,6 +477,7 @@ int cmd_check(int argc, char **argv)
 	check_new_code();
 	check_confinement();
 	check_records();
+	check_exiting_processes();
 	check_hardware_counters();
 	check_probe_sites();
 	return STATUS_DONE;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 
 struct bare {
 	int keep;
+	bool guard;
 	void (*run)(void *context);
 	void *context;
 	pid_t pid; /* or negative errno */
@@ -68,7 +70,7 @@ static void *bare_run(void *context)
 	int error = b->keep < 0 ? 0 : descriptors_unshare(b->keep);
 
 	if (!error && getuid())
-		error = privileges_drop_of_thread();
+		error = privileges_drop_of_thread(b->guard);
 	b->pid = error;
 	if (error)
 		return NULL;
@@ -103,7 +105,7 @@ pid_t bare_fork(int keep, void (*run)(void *context), void *context)
 {
 	int error = maps_stay_here();
 
-	return error ? error : bare_start((struct bare){ keep, run, context, 0 });
+	return error ? error : bare_start((struct bare){ keep, false, run, context, 0 });
 }
 
 /* Nothing is given up then: root's command becomes its user by itself. */
@@ -122,5 +124,10 @@ pid_t bare_fork_first(int keep, void (*run)(void *context), void *context)
 {
 	if (keep < 0 && !getuid())
 		return bare_fork_as_root(run, context);
-	return bare_start((struct bare){ keep, run, context, 0 });
+	return bare_start((struct bare){ keep, false, run, context, 0 });
+}
+
+pid_t bare_fork_guarded(int keep, void (*run)(void *context), void *context)
+{
+	return bare_start((struct bare){ keep, true, run, context, 0 });
 }

@@ -18,5 +18,10 @@
 pid_t bare_fork(int keep, void (*run)(void *context), void *context);
 /* The same as long as this process has mapped no eBPF map: to search its mappings takes about 0.3 ms. */
 pid_t bare_fork_first(int keep, void (*run)(void *context), void *context);
+/*
+ * The same with the guard of privileges_keep_guard(), in that thread as well: for processes of the broker. `run` gives up what
+ * root has, by that function.
+ */
+pid_t bare_fork_guarded(int keep, void (*run)(void *context), void *context);
 
 #endif

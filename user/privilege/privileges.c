@@ -50,6 +50,18 @@ static void privileges_drop_bounding(const capability_sets sets)
 	}
 }
 
+static int privileges_keep_sets(const capability_sets keep, bool also_children)
+{
+	/* A set-uid program called by a user: the kept capabilities are enough. */
+	if (getuid() != 0 && geteuid() != getuid() &&
+	    (prctl(PR_SET_KEEPCAPS, 1) || setresgid(getgid(), getgid(), getgid()) ||
+	     setresuid(getuid(), getuid(), getuid())))
+		return -errno;
+	if (also_children)
+		privileges_drop_bounding(keep);
+	return capabilities_set(keep);
+}
+
 int privileges_keep(const int *capabilities, unsigned n, bool also_children)
 {
 	capability_sets had, keep = { 0 };
@@ -65,21 +77,38 @@ int privileges_keep(const int *capabilities, unsigned n, bool also_children)
 		/* So that the ambient ones stay known: they are the user's, and not those of the program file. */
 		keep[k].inheritable = had[k].inheritable & keep[k].permitted;
 	}
-	/* A set-uid program called by a user: the kept capabilities are enough. */
-	if (getuid() != 0 && geteuid() != getuid() &&
-	    (prctl(PR_SET_KEEPCAPS, 1) || setresgid(getgid(), getgid(), getgid()) ||
-	     setresuid(getuid(), getuid(), getuid())))
-		return -errno;
-	if (also_children)
-		privileges_drop_bounding(keep);
-	return capabilities_set(keep);
+	return privileges_keep_sets(keep, also_children);
 }
 
-int privileges_drop_of_thread(void)
+/*
+ * CAP_BPF, since a program file that may record has it, and it permits less than CAP_PERFMON: alone, larger eBPF programs that
+ * read no memory, and maps.
+ */
+static int privileges_get_guard(capability_sets ret_keep)
 {
-	const capability_sets none = { 0 };
+	const unsigned k = CAP_TO_INDEX(CAP_BPF);
+	capability_sets had;
+	int error = capabilities_get(had);
 
-	return capabilities_set(none);
+	if (!error && getuid())
+		ret_keep[k].permitted = had[k].permitted & CAP_TO_MASK(CAP_BPF);
+	return error;
+}
+
+int privileges_keep_guard(void)
+{
+	capability_sets keep = { 0 };
+	int error = privileges_get_guard(keep);
+
+	return error ? error : privileges_keep_sets(keep, true);
+}
+
+int privileges_drop_of_thread(bool guard)
+{
+	capability_sets keep = { 0 };
+	int error = guard ? privileges_get_guard(keep) : 0;
+
+	return error ? error : capabilities_set(keep);
 }
 
 void privileges_missing(bool uprobe_multi, char *out, size_t size)

@@ -17,8 +17,20 @@ bool privilege_held(int capability);
  */
 int privileges_keep(const int *capabilities, unsigned n, bool also_children);
 
-/* The calling thread gives up all, its process does not. Its user stays the same. Returns 0 or negative errno. */
-int privileges_drop_of_thread(void);
+/*
+ * Gives up all, with those of children, but keeps one permitted that its user lacks, and which is not in effect: the guard. A
+ * process that ends, also by SIGKILL, first loses its memory and then its descriptors. In between, kernels without the fix of
+ * CVE-2026-46333 have forgotten that nobody may look into it, and let whoever has its user's number and all capabilities that it
+ * is permitted take the descriptors. For processes that have what their user must not get. Called by root, whose processes
+ * nobody else may look into, it keeps none. Returns 0 or negative errno.
+ */
+int privileges_keep_guard(void);
+
+/*
+ * The calling thread gives up all, or all but the guard; its process does not. Its user stays the same. Returns 0 or negative
+ * errno.
+ */
+int privileges_drop_of_thread(bool guard);
 
 /*
  * The names of capabilities that recording needs and this process lacks; "" if none. Kernels before 6.6 (without

@@ -4,6 +4,7 @@
 #define HOLDINGS_H
 
 #include <dirent.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,15 @@ enum {
 	HOLDS_CAPABILITIES = 1,
 	HOLDS_DESCRIPTORS = 2, /* of BPF or perf events */
 	HOLDS_MAPS = 4,	       /* in its memory */
+	HOLDS_GUARD = 8,       /* CAP_BPF, and nothing else, permitted and not in effect */
 };
+
+/* Whether the kernel must not let its user look into it while it exits, by the guard: a process of the broker. */
+static inline int is_guarded(const char *name)
+{
+	return !strcmp(name, "proftrace-close") || !strcmp(name, "proftrace-start") ||
+	       !strcmp(name, "proftrace-prove") || !strcmp(name, "proftrace-trial");
+}
 
 static int holds_descriptors(pid_t pid)
 {
@@ -57,6 +66,7 @@ static int file_has(pid_t pid, const char *name, const char *word)
 /* Capabilities are those of a thread. */
 static int read_holdings(pid_t pid)
 {
+	unsigned long long permitted = 0, effective = 0;
 	char path[64], line[256];
 	int holds = 0;
 	FILE *file;
@@ -64,12 +74,17 @@ static int read_holdings(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	file = fopen(path, "r");
 	while (file && fgets(line, sizeof(line), file)) {
-		if ((!strncmp(line, "CapPrm:", 7) || !strncmp(line, "CapEff:", 7)) &&
-		    strtoull(line + 7, NULL, 16))
-			holds = HOLDS_CAPABILITIES;
+		if (!strncmp(line, "CapPrm:", 7))
+			permitted = strtoull(line + 7, NULL, 16);
+		if (!strncmp(line, "CapEff:", 7))
+			effective = strtoull(line + 7, NULL, 16);
 	}
 	if (file)
 		fclose(file);
+	if (permitted == 1ull << CAP_BPF && !effective)
+		holds = HOLDS_GUARD;
+	else if (permitted || effective)
+		holds = HOLDS_CAPABILITIES;
 	if (holds_descriptors(pid))
 		holds |= HOLDS_DESCRIPTORS;
 	if (file_has(pid, "maps", " anon_inode:bpf-map"))
@@ -79,7 +94,8 @@ static int read_holdings(pid_t pid)
 
 static void print_holdings(const char *name, int holds)
 {
-	printf("holds %s%s%s%s\n", name, holds & HOLDS_CAPABILITIES ? " capabilities" : "",
+	printf("holds %s%s%s%s%s\n", name, holds & HOLDS_CAPABILITIES ? " capabilities" : "",
+	       holds & HOLDS_GUARD ? " a guard" : "",
 	       holds & HOLDS_DESCRIPTORS ? " descriptors" : "", holds & HOLDS_MAPS ? " maps" : "");
 }
 

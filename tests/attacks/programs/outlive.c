@@ -9,7 +9,7 @@
  * which stops none for ever and prints `process NUMBER NAME` for each when the recording has ended.
  *
  * Prints `stopped NAME`, or `not reached` if PROFTRACE ended before; `holds NAME WHAT` for what the process must not have
- * (holdings.h); and `left N of M`: how many of the BPF programs, maps and links that the broker had there are after
+ * (holdings.h); `guarded` if it is permitted the one capability that processes of the broker have; and `left N of M`: how many of the BPF programs, maps and links that the broker had there are after
  * ten seconds at most.
  */
 #include <dirent.h>
@@ -245,6 +245,9 @@ static void outlive(pid_t victim)
 	printf("stopped %s\n", name);
 	if (is_closing(victim))
 		holds &= ~HOLDS_DESCRIPTORS;
+	if (holds & HOLDS_GUARD)
+		printf("guarded\n");
+	holds &= ~HOLDS_GUARD;
 	if (holds)
 		print_holdings(name, holds);
 	find_broker();

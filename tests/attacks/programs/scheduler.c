@@ -10,12 +10,14 @@
  * permission as for the other two.
  *
  * Whoever stops a process may also leave it stopped, and it stays with what it has. So at each stop of each process but
- * the recorder and the broker root looks what it has: no capability and nothing of BPF, except that a process which the
- * keeper (proftrace-close) has forked gets the links that it closes.
+ * the recorder and the broker root looks what it has: no capability in effect and nothing of BPF, except that a process which
+ * the keeper (proftrace-close) has forked gets the links that it closes. Processes of the broker are permitted one capability,
+ * at each moment.
  *
  * Prints `searched NAME N` for the recorder, the command and all others, by name: at how many stops of theirs there was
  * a search; `harmless N` (descriptors taken that gain nothing), `stolen N`, and a `got` line for each theft; `held NAME` for
- * each process that was looked at, and `holds NAME WHAT` for what it must not have. The status is PROFTRACE's.
+ * each process that was looked at, `holds NAME WHAT` for what it must not have, and `guarded NAME` or `unguarded NAME` for
+ * each of the broker's, whether it always had that capability. The status is PROFTRACE's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +43,7 @@
 struct traced_task {
 	pid_t tid, process, parent;
 	unsigned long stops;
-	int alive, executed, memory_open, holds;
+	int alive, executed, memory_open, holds, unguarded;
 	char name[32];
 };
 
@@ -204,10 +206,13 @@ static int is_recorder_or_broker(const struct traced_task *task)
 static void look_at_holdings(struct traced_task *task)
 {
 	const struct traced_task *parent = find_process(task->parent);
-	int closes = parent && !strcmp(parent->name, "proftrace-close");
+	int closes = parent && !strcmp(parent->name, "proftrace-close"), holds;
 
-	if (!task->executed && !is_recorder_or_broker(task))
-		task->holds |= read_holdings(task->tid) & (closes ? ~HOLDS_DESCRIPTORS : ~0);
+	if (task->executed || is_recorder_or_broker(task))
+		return;
+	holds = read_holdings(task->tid);
+	task->holds |= holds & (closes ? ~HOLDS_DESCRIPTORS : ~0);
+	task->unguarded |= !(holds & HOLDS_GUARD);
 }
 
 static void print_all_holdings(void)
@@ -218,6 +223,11 @@ static void print_all_holdings(void)
 		if (is_recorder_or_broker(&tasks[i]))
 			continue;
 		printf("held %s\n", tasks[i].name);
+		if (is_guarded(tasks[i].name)) {
+			tasks[i].holds &= ~HOLDS_GUARD;
+			printf("%s %s\n", tasks[i].unguarded ? "unguarded" : "guarded",
+			       tasks[i].name);
+		}
 		if (tasks[i].holds)
 			print_holdings(tasks[i].name, tasks[i].holds);
 	}

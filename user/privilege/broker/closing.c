@@ -164,7 +164,7 @@ static void become_keeper(void *context)
 	/* The broker, which is a real-time process, waits for it and for the processes that detach. */
 	privileges_use_priority(true);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (privileges_keep(NULL, 0, true))
+	if (privileges_keep_guard())
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -188,7 +188,7 @@ struct closers *closers_new(void)
 	}
 	pthread_mutex_init(&c->lock, NULL);
 	k.socket = sockets[1];
-	pid = bare_fork_first(sockets[1], become_keeper, &k);
+	pid = bare_fork_guarded(sockets[1], become_keeper, &k);
 	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	c->socket = sockets[0];

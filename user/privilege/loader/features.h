@@ -41,6 +41,15 @@ enum records_overlap {
 
 enum records_overlap kernel_records_overlap(void);
 
+/* Whether nobody may look into a process that exits, if nobody may before (CVE-2026-46333). */
+enum exiting_process {
+	EXITING_UNKNOWN,
+	EXITING_PROTECTED,
+	EXITING_OPEN,
+};
+
+enum exiting_process kernel_exiting_process(void);
+
 /*
  * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Probe sites"). A
  * kernel that correctly replaces it with a call halves the cost of the entry.

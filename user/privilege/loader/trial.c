@@ -43,7 +43,7 @@ static void trial_run(void *context)
 	uint64_t reply;
 
 	prctl(PR_SET_NAME, "proftrace-trial");
-	if (privileges_keep(NULL, 0, true))
+	if (privileges_keep_guard())
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -81,7 +81,7 @@ int trial_new(struct trial **ret_trial)
 	c.socket = sockets[1];
 	pthread_mutex_init(&t->lock, NULL);
 	t->socket = sockets[0];
-	t->pid = bare_fork_first(sockets[1], trial_run, &c);
+	t->pid = bare_fork_guarded(sockets[1], trial_run, &c);
 	close(sockets[1]);
 	t->process = t->pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, t->pid, 0);
 	if (t->process < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process that starts provers. It has no capabilities, receives messages only from the broker, and these contain
+ * The process that starts provers. It has no capability in effect, receives messages only from the broker, and these contain
  * nothing but a descriptor.
  */
 #include "privilege/prover/prover.h"
@@ -157,7 +157,7 @@ static void become_starter(void *context)
 		_exit(1);
 	confine_prefer_oom_kill();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (privileges_keep(NULL, 0, true))
+	if (privileges_keep_guard())
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -177,7 +177,7 @@ int starter_start(prover_fn prove)
 		return -errno;
 	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	s.socket = sockets[1];
-	pid = bare_fork_first(sockets[1], become_starter, &s);
+	pid = bare_fork_guarded(sockets[1], become_starter, &s);
 	error = pid < 0 ? pid : 0;
 	close(sockets[1]);
 	if (!error && packet_receive(sockets[0], &error, sizeof(error), NULL) != sizeof(error))

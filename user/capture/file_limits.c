@@ -4,14 +4,15 @@
 
 #include <errno.h>
 
-#define MAX_FILES	 16384
-#define MAX_MARKER_SITES 262144 /* in all files together */
-#define MAX_LINKS	 2048	/* one for each file, or for each of its domains or processes */
-#define MAX_NAMED	 16
+#define MAX_FILES 16384
+#define MAX_MARKER_SITES \
+	262144	       /* in all files together; as many again in those that were written to */
+#define MAX_LINKS 2048 /* one for each file, or for each of its domains or processes */
+#define MAX_NAMED 16
 
 bool files_full(const struct capture *c, struct failure *f)
 {
-	if (HASH_COUNT(c->files) + c->n_retired < MAX_FILES)
+	if (HASH_COUNT(c->files) < MAX_FILES)
 		return false;
 	failure_set(f, -EMFILE, "cannot attach to", "", "too many files are mapped");
 	return true;
@@ -19,10 +20,15 @@ bool files_full(const struct capture *c, struct failure *f)
 
 bool files_too_many_sites(const struct capture *c, unsigned n, struct failure *f)
 {
-	if (n <= MAX_MARKER_SITES && c->n_sites <= MAX_MARKER_SITES - n)
+	if (n <= MAX_MARKER_SITES && c->n_sites - c->n_retired_sites <= MAX_MARKER_SITES - n)
 		return false;
 	failure_set(f, -E2BIG, "cannot attach to", "", "there are too many marker sites");
 	return true;
+}
+
+bool files_too_many_retired(const struct capture *c)
+{
+	return c->n_retired >= MAX_FILES || c->n_retired_sites >= MAX_MARKER_SITES;
 }
 
 bool files_too_many_links(const struct capture *c, struct failure *f)

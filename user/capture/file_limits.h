@@ -13,6 +13,11 @@
  */
 bool files_full(const struct capture *c, struct failure *f);
 bool files_too_many_sites(const struct capture *c, unsigned n, struct failure *f);
+/*
+ * What is kept of files that were written to has a limit of its own: who writes to files that are recorded takes nothing from
+ * others. Beyond it, a file that is written to is not read again.
+ */
+bool files_too_many_retired(const struct capture *c);
 bool files_too_many_links(const struct capture *c, struct failure *f);
 
 /*

@@ -2,6 +2,7 @@
 /* Notices that a file has been written to: by inotify, and by its times and its size where that says nothing. */
 #include "capture/file_limits.h"
 #include "capture/file_watch.h"
+#include "capture/probes/probes.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -126,6 +127,17 @@ static void detach_written(struct capture *c, struct file *file)
 	file_detach(c, file);
 }
 
+static void refuse_retired(struct capture *c, const struct file *file)
+{
+	struct failure f;
+	char path[PATH_MAX];
+
+	failure_set(&f, -EMFILE, "cannot attach again to", "",
+		    "too many recorded files have been written to");
+	files_report_refused(c, file_path(file, path), &f);
+	files_refuse(c, file->device, file->inode);
+}
+
 /*
  * Records of its sites may be on their way, and call stacks refer to it: so what was read of it stays. Its names cannot be
  * read any more.
@@ -137,6 +149,8 @@ void file_retire(struct capture *c, struct file *file)
 	if (file->n_links || file->n_data_links)
 		detach_written(c, file);
 	file_unwatch(c, file);
+	if (files_too_many_retired(c))
+		refuse_retired(c, file);
 	if (file->fd >= 0)
 		close(file->fd);
 	file->fd = -1;
@@ -145,6 +159,8 @@ void file_retire(struct capture *c, struct file *file)
 	file->next_retired = c->retired;
 	c->retired = file;
 	c->n_retired++;
+	c->n_retired_sites += file->n_sites + file->n_probes;
+	probes_give_back(c, file);
 }
 
 static void handle_event(struct capture *c, const struct inotify_event *e)

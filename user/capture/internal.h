@@ -324,7 +324,7 @@ struct capture {
 	/* files.c and processes.c */
 	struct file *files;
 	struct file *retired; /* those that have been written to (file_watch.c) */
-	unsigned n_retired;
+	unsigned n_retired, n_retired_sites;
 	int watch_fd;	   /* inotify; -1: nothing is watched */
 	bool watches_full; /* it has been said */
 	struct site *sites;

@@ -581,3 +581,9 @@ int probes_select(struct capture *c, struct file *file, const char *path, struct
 	file->n_probes = c->n_sites - file->first_probe;
 	return error;
 }
+
+void probes_give_back(struct capture *c, const struct file *file)
+{
+	if (c->probes)
+		c->probes->n_sites -= file->n_probes;
+}

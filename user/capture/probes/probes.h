@@ -31,6 +31,8 @@ void probes_close(struct capture *c);
 
 /* Selects probes of the file and adds them as its sites. */
 int probes_select(struct capture *c, struct file *file, const char *path, struct failure *f);
+/* The file counts no more among those whose probes are limited. */
+void probes_give_back(struct capture *c, const struct file *file);
 /* Attaches to them. A site that cannot be attached to is logged and left out. */
 int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links links,
 		  struct failure *f);

@@ -19,7 +19,7 @@ static const struct unwind_table unwind; /* none */
 
 /* The code as one function, and what lies 0x80 on as its other part. */
 static const char *look(uint16_t machine, const void *code, size_t n, const void *cold,
-			size_t n_cold, bool skip_nop5)
+			size_t n_cold, unsigned rules)
 {
 	const struct function_part parts[] = { { CODE, n }, { CODE + 0x80, n_cold } };
 	struct elf_file *elf;
@@ -33,7 +33,7 @@ static const char *look(uint16_t machine, const void *code, size_t n, const void
 	image_put(&m, IMAGE_CODE + 0x80, cold ? cold : "", n_cold);
 	fd = image_fd(&m);
 	assert_int_equal(elf_file_open(fd, &elf, &f), 0);
-	why = function_exits_find(elf, &unwind, parts, n_cold ? 2 : 1, skip_nop5, &found);
+	why = function_exits_find(elf, &unwind, parts, n_cold ? 2 : 1, rules, &found);
 	elf_file_free(elf);
 	close(fd);
 	return why;
@@ -59,7 +59,7 @@ static void x86(void **state)
 	static const uint8_t back[] = { 0x75, 1, 0xc3, 0xe9, 0x7c, 0xff, 0xff, 0xff }; /* jmp 4 */
 
 	(void)state;
-	assert_null(look(EM_X86_64, code, sizeof(code), NULL, 0, false));
+	assert_null(look(EM_X86_64, code, sizeof(code), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE);
 	assert_int_equal(found.n, 5);
 	assert_int_equal(found.exits[0].vaddr, CODE + 4);
@@ -72,10 +72,10 @@ static void x86(void **state)
 	assert_int_equal(found.exits[4].exit, CALL_JUMP);
 	assert_int_equal(found.exits[4].to, CODE);
 	/* What lies elsewhere is not left for, and what leaves from there does. */
-	assert_null(look(EM_X86_64, code, sizeof(code), back, sizeof(back), false));
+	assert_null(look(EM_X86_64, code, sizeof(code), back, sizeof(back), 0));
 	assert_int_equal(found.n, 5);
 	assert_int_equal(found.exits[4].vaddr, CODE + 0x80 + 2);
-	assert_null(look(EM_X86_64, code, sizeof(code), cold, sizeof(cold), false));
+	assert_null(look(EM_X86_64, code, sizeof(code), cold, sizeof(cold), 0));
 	assert_int_equal(found.n, 6);
 }
 
@@ -111,23 +111,23 @@ static void data_within(void **state)
 	static const uint32_t arm_known[] = { 0xd61f0020, 0x91000400, 0x17ffffff };
 
 	(void)state;
-	assert_null(look(EM_X86_64, jumped_over, sizeof(jumped_over), NULL, 0, false));
+	assert_null(look(EM_X86_64, jumped_over, sizeof(jumped_over), NULL, 0, 0));
 	assert_int_equal(found.n, 1);
 	assert_int_equal(found.exits[0].vaddr, CODE + 24);
-	assert_non_null(look(EM_X86_64, computed, sizeof(computed), NULL, 0, false));
-	assert_null(look(EM_X86_64, behind, sizeof(behind), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, computed, sizeof(computed), NULL, 0, 0));
+	assert_null(look(EM_X86_64, behind, sizeof(behind), NULL, 0, 0));
 	assert_int_equal(found.n, 1);
-	assert_non_null(look(EM_X86_64, into, sizeof(into), NULL, 0, false));
-	assert_non_null(look(EM_X86_64, called, sizeof(called), NULL, 0, false));
-	assert_null(look(EM_X86_64, padded, sizeof(padded), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, into, sizeof(into), NULL, 0, 0));
+	assert_non_null(look(EM_X86_64, called, sizeof(called), NULL, 0, 0));
+	assert_null(look(EM_X86_64, padded, sizeof(padded), NULL, 0, 0));
 	assert_int_equal(found.n, 2);
-	assert_non_null(look(EM_X86_64, no_end, sizeof(no_end), NULL, 0, false));
-	assert_null(look(EM_X86_64, never_returns, sizeof(never_returns), NULL, 0, false));
-	assert_null(look(EM_AARCH64, arm, sizeof(arm), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, no_end, sizeof(no_end), NULL, 0, 0));
+	assert_null(look(EM_X86_64, never_returns, sizeof(never_returns), NULL, 0, 0));
+	assert_null(look(EM_AARCH64, arm, sizeof(arm), NULL, 0, 0));
 	assert_int_equal(found.n, 1);
 	assert_int_equal(found.exits[0].vaddr, CODE + 12);
-	assert_non_null(look(EM_AARCH64, arm_unknown, sizeof(arm_unknown), NULL, 0, false));
-	assert_null(look(EM_AARCH64, arm_known, sizeof(arm_known), NULL, 0, false));
+	assert_non_null(look(EM_AARCH64, arm_unknown, sizeof(arm_unknown), NULL, 0, 0));
+	assert_null(look(EM_AARCH64, arm_known, sizeof(arm_known), NULL, 0, 0));
 }
 
 static void refused(void **state)
@@ -147,35 +147,45 @@ static void refused(void **state)
 	static const uint8_t rep[] = { 0xf3, 0xa4, 0xc3 };
 	static const uint8_t hinted[] = { 0x90, 0x2e, 0xc3 };
 	static const uint8_t table[] = { 0x74, 3, 0x3e, 0xff, 0xe0, 0xc3 };
+	static const uint8_t calls[] = { 0xe8, 0, 1, 0, 0, 0xc3 };
+	static const uint8_t calls_far[] = { 0xff, 0x15, 0, 1, 0, 0, 0xc3 };
+	static const uint8_t calls_behind[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0xe8, 0, 1, 0, 0, 0xc3 };
 
 	(void)state;
-	assert_non_null(look(EM_X86_64, middle, sizeof(middle), NULL, 0, false));
-	assert_non_null(look(EM_X86_64, data, sizeof(data), NULL, 0, false));
-	assert_non_null(look(EM_X86_64, cut, sizeof(cut), NULL, 0, false));
-	assert_non_null(look(EM_X86_64, "", 0, NULL, 0, false));
-	assert_null(look(EM_X86_64, nop5, sizeof(nop5), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, middle, sizeof(middle), NULL, 0, 0));
+	assert_non_null(look(EM_X86_64, data, sizeof(data), NULL, 0, 0));
+	assert_non_null(look(EM_X86_64, cut, sizeof(cut), NULL, 0, 0));
+	assert_non_null(look(EM_X86_64, "", 0, NULL, 0, 0));
+	assert_null(look(EM_X86_64, nop5, sizeof(nop5), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE);
-	assert_null(look(EM_X86_64, nop5, sizeof(nop5), NULL, 0, true));
+	assert_null(look(EM_X86_64, nop5, sizeof(nop5), NULL, 0, PROVER_SKIPS_NOP5));
 	assert_int_equal(found.entry, CODE + 5);
-	assert_non_null(look(EM_X86_64, nop5, 5, NULL, 0, true));
+	assert_non_null(look(EM_X86_64, nop5, 5, NULL, 0, PROVER_SKIPS_NOP5));
+	/* Programs with a shadow stack would not return from what is called. */
+	assert_null(look(EM_X86_64, calls, sizeof(calls), NULL, 0, 0));
+	assert_int_equal(found.entry, CODE);
+	assert_non_null(look(EM_X86_64, calls, sizeof(calls), NULL, 0, PROVER_NO_CALLS));
+	assert_non_null(look(EM_X86_64, calls_far, sizeof(calls_far), NULL, 0, PROVER_NO_CALLS));
+	assert_null(look(EM_X86_64, calls_behind, sizeof(calls_behind), NULL, 0, PROVER_NO_CALLS));
+	assert_int_equal(found.entry, CODE);
 	/* What the kernel would take for something else: vpor for a jump, vzeroupper for a branch. */
-	assert_null(look(EM_X86_64, vpor, sizeof(vpor), NULL, 0, false));
+	assert_null(look(EM_X86_64, vpor, sizeof(vpor), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE + 4);
 	/* Behind endbr64 where the kernel emulates what follows, and nothing jumps there. */
-	assert_null(look(EM_X86_64, push, sizeof(push), NULL, 0, false));
+	assert_null(look(EM_X86_64, push, sizeof(push), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE + 4);
-	assert_null(look(EM_X86_64, push_r12, sizeof(push_r12), NULL, 0, false));
+	assert_null(look(EM_X86_64, push_r12, sizeof(push_r12), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE + 4);
-	assert_null(look(EM_X86_64, push_again, sizeof(push_again), NULL, 0, false));
+	assert_null(look(EM_X86_64, push_again, sizeof(push_again), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE);
-	assert_null(look(EM_X86_64, no_push, sizeof(no_push), NULL, 0, false));
+	assert_null(look(EM_X86_64, no_push, sizeof(no_push), NULL, 0, 0));
 	assert_int_equal(found.entry, CODE);
-	assert_null(look(EM_X86_64, no_push, 5, NULL, 0, false));
+	assert_null(look(EM_X86_64, no_push, 5, NULL, 0, 0));
 	assert_int_equal(found.entry, CODE);
-	assert_non_null(look(EM_X86_64, loop, sizeof(loop), NULL, 0, false));
-	assert_non_null(look(EM_X86_64, rep, sizeof(rep), NULL, 0, false));
-	assert_non_null(look(EM_X86_64, hinted, sizeof(hinted), NULL, 0, false));
-	assert_null(look(EM_X86_64, table, sizeof(table), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, loop, sizeof(loop), NULL, 0, 0));
+	assert_non_null(look(EM_X86_64, rep, sizeof(rep), NULL, 0, 0));
+	assert_non_null(look(EM_X86_64, hinted, sizeof(hinted), NULL, 0, 0));
+	assert_null(look(EM_X86_64, table, sizeof(table), NULL, 0, 0));
 	assert_int_equal(found.n, 1);
 }
 
@@ -221,7 +231,7 @@ static void arm64(void **state)
 	};
 
 	(void)state;
-	assert_null(look(EM_AARCH64, code, sizeof(code), NULL, 0, false));
+	assert_null(look(EM_AARCH64, code, sizeof(code), NULL, 0, 0));
 	assert_int_equal(found.n, 4);
 	assert_int_equal(found.exits[0].vaddr, CODE + 8);
 	assert_int_equal(found.exits[1].exit, CALL_JUMP);
@@ -229,7 +239,7 @@ static void arm64(void **state)
 	assert_int_equal(found.exits[2].exit, CALL_INDIRECT);
 	assert_int_equal(found.exits[2].target.reg, 16);
 	assert_int_equal(found.exits[3].exit, CALL_RETURN);
-	assert_non_null(look(EM_AARCH64, code, sizeof(code) - 2, NULL, 0, false));
+	assert_non_null(look(EM_AARCH64, code, sizeof(code) - 2, NULL, 0, 0));
 }
 
 /* The image's symbols: one that is defined, and one that is not. */

@@ -305,7 +305,9 @@ static int functions(struct server *s, size_t size, int *fd, const void **ret_an
 		return failure_set(f, -EPERM, "cannot analyse functions", "",
 				   "its file system (FUSE, 9p) could show other code than runs");
 	error = provers_request(s->programs.provers, *fd, p->vaddrs, r->n_sites,
-				s->programs.breaks_nop5, ret_answer, ret_size, f);
+				(s->programs.breaks_nop5 ? PROVER_SKIPS_NOP5 : 0) |
+					(s->programs.emulates_calls ? 0 : PROVER_NO_CALLS),
+				ret_answer, ret_size, f);
 	if (!error)
 		*fd = -1;
 	return error;

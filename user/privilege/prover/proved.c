@@ -384,7 +384,7 @@ static int proved_remember_reply(struct provers *p, struct proved_file *file, in
 }
 
 int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsigned n,
-		    bool skip_nop5, const void **ret_reply, size_t *ret_size, struct failure *f)
+		    unsigned rules, const void **ret_reply, size_t *ret_size, struct failure *f)
 {
 	const char *wrong =
 		"the process that reads its code ended, or took too much time or memory";
@@ -399,7 +399,7 @@ int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsig
 	known = proved_file(p, &state);
 	fd = known ? known->fd : elf_fd;
 	error = prover_start_for(p, fd, &state, &wrong);
-	p->request.head = (struct prover_request){ n, skip_nop5 };
+	p->request.head = (struct prover_request){ n, rules };
 	memcpy(p->request.vaddrs, vaddrs, n * sizeof(*vaddrs));
 	if (!error)
 		error = packet_send(p->prover, &p->request,

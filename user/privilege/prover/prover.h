@@ -7,11 +7,11 @@
  * following the code (tracee/code/). That is too much parsing for the process that has the privileges, and the
  * recorder may be compromised. So there are three processes:
  *
- *	starter		starter.c. The broker forks it before anything is loaded. It gives up all capabilities,
+ *	starter		starter.c. The broker forks it before anything is loaded. It has no capability in effect,
  *			parses nothing and starts provers. Only the starter needs fork(), so the system call
  *			filter of the broker stays as narrow as without -f.
  *	prover		There is one for each ELF file. It has the descriptor of the file and a socket to the
- *			broker, nothing else: no capabilities, no access to files (seccomp), limits of memory
+ *			broker, nothing else: no capability in effect, no access to files (seccomp), limits of memory
  *			and CPU time, and nobody may trace it. For each address that the recorder requests, it
  *			replies with the function that begins there and its exits.
  *	broker		proved.c. It remembers the proved sites of each file and attaches probes to no others.
@@ -85,10 +85,17 @@ struct prover_hello {
 	uint8_t build_id[64];
 };
 
+/* What the kernel executes wrongly under a probe, so that no function's entry may have one there. */
+enum prover_rule {
+	PROVER_SKIPS_NOP5 = 1, /* 5-byte nops: the probe may be behind them */
+	/* Calls, where a program may have a shadow stack: the return address comes onto the other stack alone. */
+	PROVER_NO_CALLS = 2,
+};
+
 /* Followed by addresses. The reply has the functions at as many of these as the prover had time for, at least one. */
 struct prover_request {
 	uint32_t n;
-	uint32_t skip_nop5; /* the kernel has a bug with probes on 5-byte nops */
+	uint32_t rules; /* enum prover_rule */
 };
 
 /* The work of a prover, once it is confined. It returns when the socket is closed. */
@@ -112,7 +119,7 @@ void provers_cancel(struct provers *p);
  * functions are proved from now on. Returns 0 and takes over the descriptor, or returns negative errno.
  */
 int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsigned n,
-		    bool skip_nop5, const void **ret_reply, size_t *ret_size, struct failure *f);
+		    unsigned rules, const void **ret_reply, size_t *ret_size, struct failure *f);
 
 /*
  * The descriptor of the file whose functions were proved, to attach to; `elf_fd` if there is none. Another file may have the

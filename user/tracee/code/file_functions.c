@@ -150,7 +150,7 @@ static bool cold_part_find(const struct file_functions *f, const struct elf_func
 }
 
 const char *file_functions_exits(struct file_functions *f, const struct elf_function *names,
-				 unsigned n, bool skip_nop5)
+				 unsigned n, unsigned rules)
 {
 	const char *why;
 
@@ -160,10 +160,10 @@ const char *file_functions_exits(struct file_functions *f, const struct elf_func
 		if (names[i].size > f->parts[0].size)
 			f->parts[0].size = names[i].size;
 	}
-	why = function_exits_find(f->elf, &f->unwind, f->parts, 1, skip_nop5, &f->exits);
+	why = function_exits_find(f->elf, &f->unwind, f->parts, 1, rules, &f->exits);
 	if (!why && cold_part_find(f, names, n, &f->parts[1])) {
 		f->n_parts = 2;
-		why = function_exits_find(f->elf, &f->unwind, f->parts, 2, skip_nop5, &f->exits);
+		why = function_exits_find(f->elf, &f->unwind, f->parts, 2, rules, &f->exits);
 	}
 	if (!why && f->exits.elsewhere)
 		why = "it continues in code that belongs to no known function";

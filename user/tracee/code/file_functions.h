@@ -33,6 +33,6 @@ const struct elf_function *file_functions_at(const struct file_functions *f, uin
  * function_exits_find().
  */
 const char *file_functions_exits(struct file_functions *f, const struct elf_function *names,
-				 unsigned n, bool skip_nop5);
+				 unsigned n, unsigned rules);
 
 #endif

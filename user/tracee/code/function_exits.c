@@ -178,7 +178,7 @@ static const char *entry_check_jumps(const struct walk *w, uint64_t entry)
 	return NULL;
 }
 
-static const char *entry_find_x86(struct walk *w, bool skip_nop5)
+static const char *entry_find_x86(struct walk *w, unsigned rules)
 {
 	uint64_t at = 0, size = w->parts[0].size;
 	const uint8_t *bytes = w->map[0].bytes;
@@ -187,12 +187,16 @@ static const char *entry_find_x86(struct walk *w, bool skip_nop5)
 	while (at < size && x86_decode(bytes + at, size - at, &x)) {
 		if (x.probe == X86_NO_PROBE)
 			return no_entry;
-		if (x.probe == X86_PROBE && !(skip_nop5 && x86_is_nop5(bytes + at, &x)))
+		if (x.probe == X86_PROBE &&
+		    !(rules & PROVER_SKIPS_NOP5 && x86_is_nop5(bytes + at, &x)))
 			break;
 		at += x.length;
 	}
 	if (at >= size || !(w->map[0].marks[at] & WALK_BEGINS))
 		return no_entry;
+	/* As of __fentry__(), with -pg -mfentry. */
+	if (rules & PROVER_NO_CALLS && x.flow == X86_CALL)
+		return "it begins with a call, which kernels execute wrongly for shadow stacks";
 	if (x86_push_follows_endbr64(bytes + at, size - at) &&
 	    !entry_check_jumps(w, at + ENDBR64_SIZE))
 		at += ENDBR64_SIZE;
@@ -486,7 +490,7 @@ static const char *walk_function(struct walk *w, const struct unwind_table *unwi
 }
 
 const char *function_exits_find(const struct elf_file *elf, const struct unwind_table *unwind,
-				const struct function_part *parts, unsigned n_parts, bool skip_nop5,
+				const struct function_part *parts, unsigned n_parts, unsigned rules,
 				struct function_exits *ret)
 {
 	struct walk *w = calloc(1, sizeof(*w));
@@ -506,7 +510,7 @@ const char *function_exits_find(const struct elf_file *elf, const struct unwind_
 	if (!why)
 		why = walk_function(w, unwind);
 	if (!why && elf->machine == EM_X86_64)
-		why = entry_find_x86(w, skip_nop5);
+		why = entry_find_x86(w, rules);
 	if (ret->n)
 		qsort(ret->exits, ret->n, sizeof(ret->exits[0]), compare_exits);
 	for (unsigned i = 0; i < n_parts; i++) {

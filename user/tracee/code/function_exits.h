@@ -13,6 +13,7 @@
 #ifndef PROFTRACE_TRACEE_CODE_FUNCTION_EXITS_H
 #define PROFTRACE_TRACEE_CODE_FUNCTION_EXITS_H
 
+#include "privilege/prover/prover.h"
 #include "tracee/elf_file.h"
 #include "tracee/code/unwind_table.h"
 #include "bpf/marks/usdt_spec.h"
@@ -47,12 +48,9 @@ struct function_exits {
 	uint64_t elsewhere;
 };
 
-/*
- * Returns NULL, or why the function cannot be recorded. `skip_nop5`: the kernel has a bug with
- * probes on 5-byte nops.
- */
+/* Returns NULL, or why the function cannot be recorded. `rules`: of enum prover_rule. */
 const char *function_exits_find(const struct elf_file *elf, const struct unwind_table *unwind,
-				const struct function_part *parts, unsigned n_parts, bool skip_nop5,
+				const struct function_part *parts, unsigned n_parts, unsigned rules,
 				struct function_exits *ret);
 
 /*

@@ -86,7 +86,7 @@ static bool prove_function(struct prove *p, uint64_t vaddr)
 	if (i == n)
 		why = "no function symbol has this address";
 	if (!why)
-		why = file_functions_exits(&p->file, names, n, p->request.head.skip_nop5);
+		why = file_functions_exits(&p->file, names, n, p->request.head.rules);
 	if (sizeof(p->reply) - p->used <
 	    sizeof(struct proved_function) + PROVER_MAX_REFUSAL +
 		    (why ? 0 : p->file.exits.n * sizeof(struct proved_exit)))

@@ -19,6 +19,7 @@
 #include "base/descriptors.h"
 #include "privilege/loader/background.h"
 #include "privilege/loader/cost.h"
+#include "privilege/loader/dead_code.h"
 #include "privilege/loader/empty_program.h"
 #include "privilege/loader/features.h"
 #include "privilege/loader/kernel_types.h"
@@ -251,6 +252,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	int error;
 
 	programs_configure(skel, config, types, programs, loaded);
+	background->constants = skel->maps.rodata;
 	error = background_begin_records(background, skel->maps.records);
 	error = error ?: make_shared(skel->maps.bss);
 	error = error ?: proftrace_bpf__load(skel);
@@ -403,6 +405,7 @@ static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opt
 	loads_without_lines(opts);
 	if (kinds[kind].attach == BPF_TRACE_FENTRY && names->background->turn_function)
 		error = put_turn_function(program, names->background->turn_function);
+	error = error ?: dead_code_remove_from(program, opts, names->background->constants);
 	if (error)
 		return error;
 	/* libbpf 1.3 asks the program after this function has returned, and others have asked it before. */

@@ -68,17 +68,25 @@ static __always_inline struct record_hold *hold_reserve(enum hold_reason reason,
 	return r;
 }
 
-static __always_inline void hold_begin(__u64 ip, struct record_hold *r, enum hold_reason reason,
-				       bool counts, struct hold_wait *w)
+/* Sends the request. Returns its ticket. */
+static __always_inline __u64 hold_request(struct record_hold *r)
+{
+	__u64 ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
+
+	r->ops.a = ticket;
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return ticket;
+}
+
+static __always_inline void hold_begin(__u64 ip, __u64 ticket, __u32 reason, __u32 counts,
+				       struct hold_wait *w)
 {
 	w->ip = ip;
-	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
+	w->ticket = ticket;
 	/* A mark that comes too early ends the process, which is worse than a thread that waits. */
 	w->deadline = bpf_ktime_get_ns() + hold_limit_ns * (reason == HOLD_COUNTER ? 4 : 1);
 	w->counter = reason == HOLD_COUNTER;
 	w->counts = counts;
-	r->ops.a = w->ticket;
-	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	set_held(true);
 }
 
@@ -92,24 +100,23 @@ static __noinline int hold_in_one(struct hold_wait *w)
 	return 0;
 }
 
-static __noinline int hold_thread(__u64 ip, struct record_hold *r, enum hold_reason reason,
-				  bool counts)
+static __noinline int hold_thread(__u64 ip, __u64 ticket, __u32 reason, __u32 counts)
 {
 	struct hold_wait w;
 
-	hold_begin(ip, r, reason, counts, &w);
+	hold_begin(ip, ticket, reason, counts, &w);
 	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		hold_in_one(&w);
 	hold_end(&w);
 	return 0;
 }
 
-static __noinline int hold_thread_in_turns(__u64 ip, struct record_hold *r, enum hold_reason reason,
-					   bool counts)
+/* A global function as hold_is_over(). */
+__noinline int hold_thread_in_turns(__u64 ip, __u64 ticket, __u32 reason, __u32 counts)
 {
 	struct hold_wait w;
 
-	hold_begin(ip, r, reason, counts, &w);
+	hold_begin(ip, ticket, reason, counts, &w);
 	if (!hold_in_turns_begin(&w))
 		hold_end(&w);
 	return 0;
@@ -119,10 +126,12 @@ static __noinline int hold_thread_in_turns(__u64 ip, struct record_hold *r, enum
 static __always_inline void hold(__u64 ip, struct record_hold *r, enum hold_reason reason,
 				 bool counts, bool in_turns)
 {
+	__u64 ticket = hold_request(r);
+
 	if (in_turns)
-		hold_thread_in_turns(ip, r, reason, counts);
+		hold_thread_in_turns(ip, ticket, reason, counts);
 	else
-		hold_thread(ip, r, reason, counts);
+		hold_thread(ip, ticket, reason, counts);
 }
 
 /*
@@ -202,18 +211,20 @@ enum libraries_change {
 static __noinline enum libraries_change must_wait_for_libraries(struct pt_regs *ctx,
 								struct linker_call *last, int maps)
 {
-	__u32 seen = maps ? last->libraries : LINK_MAPS_AT_MOST;
-	int is_new = has_new_libraries(find_r_debug(ctx), &seen);
+	__u64 found =
+		find_new_libraries(find_r_debug(ctx), maps ? last->libraries : LINK_MAPS_AT_MOST);
+	bool is_new = found >> 32;
 
-	last->libraries = seen;
+	last->libraries = (__u32)found;
 	if (!can_hold && !maps)
 		return LIBRARIES_UNMAPPED;
 	return maps && is_new ? LIBRARIES_MAPPED : LIBRARIES_UNCHANGED;
 }
 
-/* LIBRARIES_MAPPED: there may be new libraries, whose constructors run next. */
-static __noinline enum libraries_change has_mapped(struct pt_regs *ctx)
+/* LIBRARIES_MAPPED: there may be new libraries, whose constructors run next. A global function as hold_is_over(). */
+__noinline int has_mapped(struct bpf_user_pt_regs_t *regs)
 {
+	struct pt_regs *ctx = (struct pt_regs *)regs;
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct linker_call now = { (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), mm),
 				   read_linker_state(ctx), 0 };
@@ -248,7 +259,7 @@ static __always_inline int hold_for_libraries(struct pt_regs *ctx, bool in_turns
 
 	if (!recording || !traced_flags(tgid))
 		return 0;
-	change = has_mapped(ctx);
+	change = has_mapped((struct bpf_user_pt_regs_t *)ctx);
 	if (change == LIBRARIES_UNCHANGED)
 		return 0;
 	reason = change == LIBRARIES_UNMAPPED ? HOLD_UNMAPPED : HOLD_LIBRARIES;

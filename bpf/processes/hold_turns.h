@@ -51,9 +51,10 @@ static __always_inline bool hold_is_released(const struct hold_wait *w)
 	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] >= w->ticket;
 }
 
-static __always_inline bool hold_is_over(const struct hold_wait *w)
+/* A global function, so that the verifier checks it once and not in each state in which a hold may be over. */
+__noinline int hold_is_over(const struct hold_wait *w)
 {
-	return hold_is_released(w) || !*(volatile __u32 *)&recording ||
+	return !w || hold_is_released(w) || !*(volatile __u32 *)&recording ||
 	       bpf_ktime_get_ns() > w->deadline;
 }
 
@@ -65,12 +66,14 @@ static __always_inline void set_held(bool held)
 	held_threads[pid_tgid & (HOLD_SLOTS - 1)] = held ? pid_tgid : 0;
 }
 
-static __always_inline void hold_end(const struct hold_wait *w)
+/* A global function for the same reason. */
+__noinline int hold_end(const struct hold_wait *w)
 {
 	set_held(false);
 	/* Of a thread that cannot be held, the recorder finds out what it has missed (scans.c). */
-	if (can_hold && recording && w->counts && !hold_is_released(w))
+	if (can_hold && recording && w && w->counts && !hold_is_released(w))
 		account_add(ACCOUNT_HOLD_TIMEOUT);
+	return 0;
 }
 
 /* The verifier recognises this field of a map by the name of its type. */
@@ -101,25 +104,22 @@ typedef int (*hold_turn_function)(void *map, __u32 *place, struct hold_turn *tur
 static int (*ask_for_turn)(struct task_struct *task, struct bpf_task_work *work, void *map,
 			   hold_turn_function run, void *unused) = (void *)TURN_FUNCTION;
 
+/*
+ * First a turn, then until the next turn is queued, which an interrupt of this CPU does. A thread that returned before that
+ * would not wait. One loop, since the verifier would follow two of them one after the other.
+ *
+ * The pointer is read by a call: wherever a program loads a pointer from a task, the verifier searches the names of all
+ * types of the kernel several times, which takes a millisecond. It follows this function twice in each program.
+ */
 static long turn_step(__u32 i, struct hold_wait *w)
 {
-	return hold_is_over(w);
+	return hold_is_over(w) ||
+	       (i >= TURN_STEPS && BPF_CORE_READ(bpf_get_current_task_btf(), task_works));
 }
 
-/*
- * The pointer is read by a call: wherever a program loads a pointer from a task, the verifier searches the names of all
- * types of the kernel several times, which takes a millisecond. It follows this function four times in each program.
- */
-static long queued_step(__u32 i, struct hold_wait *w)
-{
-	return BPF_CORE_READ(bpf_get_current_task_btf(), task_works) || hold_is_over(w);
-}
-
-/* The next turn is queued by an interrupt of this CPU. A thread that returned before that would not wait. */
 static __always_inline void spend_turn(struct hold_wait *w)
 {
-	bpf_loop(TURN_STEPS, turn_step, w, 0);
-	bpf_loop(QUEUED_STEPS, queued_step, w, 0);
+	bpf_loop(TURN_STEPS + QUEUED_STEPS, turn_step, w, 0);
 }
 
 static int run_turn(void *map, __u32 *place, struct hold_turn *turn)
@@ -143,7 +143,7 @@ static int run_turn(void *map, __u32 *place, struct hold_turn *turn)
 }
 
 /* Returns whether the thread will wait, by a place that no other thread has. */
-static __noinline int hold_in_turns_begin(struct hold_wait *w)
+static __always_inline bool hold_in_turns_begin(struct hold_wait *w)
 {
 	__u32 place = w->ticket & (HOLD_SLOTS - 1);
 	struct hold_turn *turn = bpf_map_lookup_elem(&hold_turns, &place);

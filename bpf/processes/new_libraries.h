@@ -18,6 +18,8 @@
 #define LINK_MAP_NEXT	  24
 #define LINK_MAPS_AT_MOST 4096 /* if there are more, the thread waits */
 
+#define LIBRARIES_ARE_NEW (1ull << 32)
+
 /* A walk through the list. */
 struct link_maps {
 	__u64 next;
@@ -26,6 +28,7 @@ struct link_maps {
 	__u32 is_new;
 };
 
+/* There is one branch, and *is_new is not 0 instead of 1, since the verifier would follow each way on its own. */
 static long examine_mapped_file(struct task_struct *task, struct vm_area_struct *vma, __u64 *is_new)
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
@@ -34,8 +37,7 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 
 	if (!inode) {
 		/* The kernel's own library is in the list as well. Only its dynamic section can be executed. */
-		if (BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE)
-			*is_new = 0;
+		*is_new = ~BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE;
 		return 0;
 	}
 	number = BPF_CORE_READ(inode, i_ino);
@@ -44,8 +46,7 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	slots = known_file_slots(key);
 	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++)
 		differs &= mask_of(*(volatile __u64 *)&known_files[slots + i] ^ key);
-	if (key && !differs)
-		*is_new = 0;
+	*is_new = ~mask_of(key) | differs;
 	return 0;
 }
 
@@ -80,25 +81,23 @@ static long pass_link_map(__u32 i, struct link_maps *l)
 }
 
 /*
- * Whether there are new libraries after the first `*seen`, which becomes the number of all; 0 if that is unknown.
- * `debug` is the address of _r_debug.
+ * Returns the number of libraries, or 0 if it is unknown, and in the upper half whether there are new ones after the first
+ * `seen`. `debug` is the address of _r_debug. A global function for the same reason.
  */
-static __noinline int has_new_libraries(__u64 debug, __u32 *seen)
+__noinline __u64 find_new_libraries(__u64 debug, __u32 seen)
 {
-	struct link_maps l = { .seen = *seen };
+	struct link_maps l = { .seen = seen };
 
 	/* As unknown_zero(), which would take more stack: else the verifier would remove the question whether it still is 0. */
 	bpf_probe_read_kernel(&l.is_new, sizeof(l.is_new), (const void *)&target_zero);
-	*seen = 0;
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma) ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) ||
 	    bpf_probe_read_user(&l.next, sizeof(l.next), (void *)(debug + R_MAP_OFFSET)))
-		return 1;
+		return LIBRARIES_ARE_NEW;
 	bpf_loop(LINK_MAPS_AT_MOST, pass_link_map, &l, 0);
 	if (l.next)
-		return 1;
-	*seen = l.n;
-	return l.is_new;
+		return LIBRARIES_ARE_NEW;
+	return (l.is_new ? LIBRARIES_ARE_NEW : 0) | l.n;
 }
 
 #endif

@@ -19,14 +19,16 @@
 
 /*
  * All ones if value is not 0, else 0. There are no branches, since the verifier would follow each of them through all that comes
- * after; if it could see what the negation is for, clang would make one of it.
+ * after; if it could see what the negation is for, or where the mask comes from, clang would make one of it.
  */
 static __always_inline __u64 mask_of(__u64 value)
 {
-	__u64 negated = -value;
+	__u64 negated = -value, mask;
 
 	barrier_var(negated);
-	return -((value | negated) >> 63);
+	mask = -((value | negated) >> 63);
+	barrier_var(mask);
+	return mask;
 }
 
 /* Set by the broker before the programs are loaded. */

@@ -102,18 +102,22 @@ static __always_inline void finish_mark_record(struct record *head, __u64 *end,
 	store_counters(st, end);
 }
 
+/* Rarely needed. A global function as read_begin_counters(). */
+__noinline __u32 current_user(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return BPF_CORE_READ(task, cred, euid.val);
+}
+
 static __always_inline void fill_mark_operands(struct record_operands *ops, struct pt_regs *ctx,
 					       struct mark *m)
 {
-	struct task_struct *task;
-
 	ops->a = ARG(ctx, 3);
 	ops->b = ARG(ctx, 4);
 	/* Whoever names a file must be permitted to read it, so the program does not say who that is. */
-	if (m->kind == RECORD_INCLUDE_JSON) {
-		task = bpf_get_current_task_btf();
-		ops->a = BPF_CORE_READ(task, cred, euid.val);
-	}
+	if (m->kind == RECORD_INCLUDE_JSON)
+		ops->a = current_user();
 	if (m->meta & META_CATEGORIES) {
 		ops->b = (__u32)site_distance(ops->b, m->ip);
 		m->flags |= RECORD_CATEGORIES;
@@ -253,6 +257,18 @@ static __always_inline __u32 copied_bytes(__u64 value)
 	return (__u32)value & ~(__u32)none;
 }
 
+/* Copies one of the arguments if it is a string. Returns the end of the copied bytes. A global function for the same reason. */
+__noinline __u32 copy_string_arg(struct string_record *s, __u32 at, __u64 meta, __u64 ip, __u32 i)
+{
+	__u64 value;
+
+	if (!s || i >= MAX_ARGS || META_TYPE(meta, i) != VALUE_STRING)
+		return at;
+	value = copy_user_string(s, at, s->rec.args.values[i], MAX_STRING, ip);
+	s->rec.args.values[i] = value;
+	return at + copied_bytes(value);
+}
+
 /*
  * Copies the strings among the arguments, whose addresses are in place of their values. Returns the
  * end of the copied bytes.
@@ -266,11 +282,7 @@ __noinline __u32 copy_string_args(struct string_record *s, __u32 at, __u64 meta,
 	for (i = 0; i < MAX_ARGS; i++) {
 		if (i >= META_ARGS(meta))
 			break;
-		if (META_TYPE(meta, i) != VALUE_STRING)
-			continue;
-		s->rec.args.values[i] =
-			copy_user_string(s, at, s->rec.args.values[i], MAX_STRING, ip);
-		at += copied_bytes(s->rec.args.values[i]);
+		at = copy_string_arg(s, at, meta, ip, i);
 	}
 	return at;
 }

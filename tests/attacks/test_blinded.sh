@@ -1,30 +1,92 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Another user maps the program that root is going to record, and spoils the semaphores in memory of its own, so that the
-# kernel refuses to attach to all processes of this file. Each process that is recorded is recorded all the same.
+# Another user maps a file that root records, and makes its own memory such that the kernel refuses to attach to all processes
+# of this file. Each process that is recorded is recorded all the same, or it is said which are not.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users
 make_user stranger || { skip "blinded" "cannot make a user"; finish; }
 mkfifo "$tmp/in" "$tmp/blinds"
 cp "$programs/every_kind" "$tmp/target"
+cp "$programs/sandboxed" "$tmp/sandboxed"
 marks() { said "$1" total; }
 
-as "$made_uid" "$made_gid" "$root/build/tests/attacks/blind" "$tmp/target" <"$tmp/blinds" >"$tmp/blind" &
-blind=$!
-exec 8>"$tmp/blinds"
-wait_for "$tmp/blind" ready
-start_recorder -n target --wait --strict --summary-json "$tmp/s.json" 8>&-
-"$tmp/target" 1 10 8>&- >"$tmp/1"
-"$tmp/target" 2 20 8>&- >"$tmp/2" &
-second=$!
-"$tmp/target" 1 30 8>&- >"$tmp/3"
-wait $second
-kill -TERM $recorder
-ends $recorder
-never_else "processes that begin later are recorded, or it is said that they are not" \
-	"$(($(field "$tmp/s.json" marked) >= $(marks "$tmp/1") + $(marks "$tmp/2") + $(marks "$tmp/3")))$(field "$tmp/s.json" files_refused)" 10
-check "and it is said why each is attached to by itself" grep -q "target' is attached to for each process by itself" "$tmp/said"
-exec 8>&-
-wait $blind
+# False with a skip if the kernel has no guard pages. Until blind_ends.
+blind_begins() { # WHAT FILE [guard]
+	blinded=$1
+	shift
+	: >"$tmp/blind"
+	# The program that waits at descriptor 9 must see its end.
+	(exec 9>&-; as "$made_uid" "$made_gid" "$attacks/blind" "$@") <"$tmp/blinds" >"$tmp/blind" &
+	blind=$!
+	exec 8>"$tmp/blinds"
+	wait_for "$tmp/blind" '\(ready\|none\)'
+	grep -q ready "$tmp/blind" && return
+	blind_ends
+	skip "$blinded" "this kernel has no guard pages"
+	false
+}
+blind_ends() {
+	exec 8>&-
+	wait $blind
+}
+
+for how in "semaphores" "guard pages"; do
+	blind_begins "$how" "$tmp/target" $(test "$how" = semaphores || echo guard) || continue
+	start_recorder -n target --wait --strict --summary-json "$tmp/s.json" 8>&-
+	"$tmp/target" 1 10 8>&- >"$tmp/1"
+	"$tmp/target" 2 20 8>&- >"$tmp/2" &
+	second=$!
+	"$tmp/target" 1 30 8>&- >"$tmp/3"
+	wait $second
+	kill -TERM $recorder
+	ends $recorder
+	never_else "$how: processes that begin later are recorded, or it is said that they are not" \
+		"$(($(field "$tmp/s.json" marked) >= $(marks "$tmp/1") + $(marks "$tmp/2") + $(marks "$tmp/3")))$(field "$tmp/s.json" files_refused)" 10
+	check "$how: and it is said why each is attached to by itself" \
+		grep -q "target' is attached to for each process by itself" "$tmp/said"
+	blind_ends
+done
+
+# The domains are turned off in the middle of buffered mode, where the kernel refuses to turn them on in exact mode.
+for how in "semaphores" "guard pages"; do
+	rm -f "$tmp/in"
+	mkfifo "$tmp/in"
+	: >"$tmp/out"
+	"$proftrace" -q --mode auto -e none -o "$tmp/t" --summary-json "$tmp/s" -- "$tmp/sandboxed" counter 500 \
+		<"$tmp/in" >"$tmp/out" 2>"$tmp/said" &
+	started=$!
+	exec 9<>"$tmp/in"
+	wait_for "$tmp/out" ready
+	if blind_begins "$how, auto" "$tmp/sandboxed" $(test "$how" = semaphores || echo guard); then
+		echo >&9
+		exec 9>&-
+		wait $started
+		status=$?
+		blind_ends
+		if [ $status = 2 ]; then
+			skip "$how, auto" "this kernel does not forbid the counter"
+			continue
+		fi
+		equal "$how, auto: the program that forbids itself the counter lives" $status 0
+		check "$how, auto: its marks are recorded, or it is said that some are missing" test \
+			"$(field "$tmp/s" written)" = "$(said "$tmp/out" marks)" -o "$(field "$tmp/s" attached_late)" -gt 0 \
+			-o "$(field "$tmp/s" files_refused)" -gt 0
+	else
+		echo >&9
+		exec 9>&-
+		wait $started
+	fi
+done
+
+# The dynamic linker, by which the recorder learns of libraries that are opened later.
+linker=$(ldd "$programs/opens" | sed -n 's|^[[:space:]]*\(/[^ ]*/ld-[^ ]*\).*|\1|p')
+if [ -n "$linker" ] && blind_begins "dynamic linker" "$linker" guard; then
+	cp "$programs/plugin.so" "$tmp/plugin.so"
+	"$proftrace" --strict -e none -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/opens" 3 "$tmp/plugin.so" \
+		8>&- >"$tmp/out" 2>"$tmp/said"
+	equal "dynamic linker: nothing is missing" $? 0
+	check "dynamic linker: and it is said why" grep -q "is attached to for each process by itself" "$tmp/said"
+	blind_ends
+fi
 finish

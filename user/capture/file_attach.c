@@ -5,6 +5,7 @@
  * is not root, it is attached to for each process; also if the kernel refuses all processes because of one of them.
  */
 #include "capture/file_limits.h"
+#include "capture/file_watch.h"
 #include "capture/probes/probes.h"
 
 #include <errno.h>
@@ -413,15 +414,30 @@ static int attach_for_pid(struct capture *c, struct file *file, pid_t pid, struc
 }
 
 /*
- * Attaches for this process, unless it is attached already.
- *
- * The kernel refuses a link for all processes if one of them has a semaphore that it cannot increment. Whoever may read the
- * file can map it and write that into memory of their own. So then each process that is recorded gets links of its own,
- * until none of them is left and all can be tried again.
+ * The kernel refuses a link for all processes if it cannot write to the memory of one of them: a semaphore that it cannot
+ * increment (EINVAL), a guard page (EFAULT), no memory in its control group. Whoever may read the file can map it and do
+ * that to memory of their own. So then each process that is recorded gets links of its own, until none of them is left and
+ * all can be tried again.
  */
-int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+bool file_error_is_of_one_process(int error)
+{
+	return error == -EINVAL || error == -EFAULT || error == -ENOMEM || error == -EIO;
+}
+
+static void file_set_alone(struct capture *c, struct file *file, const struct failure *f)
 {
 	char path[PATH_MAX];
+
+	capture_log(c, file->was_alone ? 1 : 0,
+		    "'%s' is attached to for each process by itself: %s", file_path(file, path),
+		    f ? f->reason : "refused");
+	file_forget_known(c, file);
+	file->alone = file->was_alone = true;
+}
+
+/* Attaches for this process, unless it is attached already. */
+int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
 	int error;
 
 	if (capture_attaches_each(c) && !pid)
@@ -432,12 +448,9 @@ int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure 
 	if (file->n_links)
 		return 0;
 	error = file_attach_all_or_nothing(c, file, 0, f);
-	if (error != -EINVAL)
+	if (!file_error_is_of_one_process(error))
 		return error;
-	capture_log(c, file->was_alone ? 1 : 0,
-		    "'%s' is attached to for each process by itself: %s", file_path(file, path),
-		    f ? f->reason : "refused");
-	file->alone = file->was_alone = true;
+	file_set_alone(c, file, f);
 	return attach_for_pid(c, file, pid, f);
 }
 
@@ -512,31 +525,67 @@ void files_release(struct capture *c, pid_t pid)
 	files_forget_refusals(c, pid);
 }
 
-static int attach_pending_hold_sites(struct capture *c, struct file *file, struct failure *f)
+/*
+ * Detaches from a file that was attached to for all processes. attach_alone() attaches to it for each. Marks that come
+ * between are missing, so it counts as attached late.
+ */
+static void file_leave_all(struct leaving *leaving, struct file *file, const struct failure *f)
 {
-	int error = 0;
+	leaving->c->late += file->n_links || file->n_data_links;
+	leaving_add_all(leaving, file->data_links, &file->n_data_links, 0);
+	leaving_add_all(leaving, file->links, &file->n_links, 0);
+	file_set_alone(leaving->c, file, f);
+	leaving->c->files_go_alone = true;
+}
 
-	if (!file->alone)
-		return attach_hold_sites(c, file, 0, f);
+static void attach_alone(struct capture *c)
+{
+	if (!c->files_go_alone)
+		return;
+	c->files_go_alone = false;
+	hash_each (c->processes, p) {
+		const struct broker_target target = { p->pid, 0 };
+		unsigned marked, fresh;
+		struct failure f;
+
+		process_scan(c, &target, &marked, &fresh, &f);
+	}
+}
+
+typedef int attach_fn(struct capture *c, struct file *file, pid_t pid, struct failure *f);
+
+/* More of a file is attached to, for those who have it already. */
+static void attach_more(struct leaving *leaving, struct file *file, attach_fn *attach)
+{
+	struct capture *c = leaving->c;
+	struct failure f = { 0 };
+	char path[PATH_MAX];
+	int error = file_attaches_each(c, file) ? 0 : attach(c, file, 0, &f);
+
+	if (file_error_is_of_one_process(error)) {
+		file_leave_all(leaving, file, &f);
+		return;
+	}
 	for (unsigned i = 0; i < file->n_pids; i++) {
 		/* The process may have exited meanwhile. */
-		int failed = attach_hold_sites(c, file, file->pids[i], f);
+		int failed = attach(c, file, file->pids[i], &f);
 
-		error = failed == -ESRCH ? error : failed;
+		error = failed == -ESRCH ? error : failed ?: error;
 	}
-	return error;
+	if (error)
+		files_report_refused(c, file_path(file, path), &f);
 }
 
 void files_attach_hold_sites(struct capture *c)
 {
-	struct failure f;
+	struct leaving leaving = { .c = c };
 
 	hash_each (c->files, file) {
-		if (!file->hold_sites_pending || !attach_pending_hold_sites(c, file, &f))
-			continue;
-		c->refused++;
-		capture_log(c, 0, "%s: %s", f.what, f.reason);
+		if (file->hold_sites_pending)
+			attach_more(&leaving, file, attach_hold_sites);
 	}
+	leaving_detach(&leaving);
+	attach_alone(c);
 }
 
 static void leaving_add_domain(struct leaving *l, struct file_link *links, unsigned *n,
@@ -562,37 +611,16 @@ static bool file_has_domain(const struct capture *c, const struct file *file, co
 	return false;
 }
 
-static int turn_all_on(struct capture *c, struct file *file, struct failure *f)
-{
-	int error = 0;
-
-	if (!file_attaches_each(c, file))
-		error = turn_domains_on(c, file, 0, f);
-	for (unsigned i = 0; i < file->n_pids; i++) {
-		/* The process may have exited meanwhile. */
-		int failed = turn_domains_on(c, file, file->pids[i], f);
-
-		error = failed == -ESRCH ? error : failed;
-	}
-	return error;
-}
-
-/* Links by which the domains are turned on as they are now take the place of the old ones, which leave. */
+/*
+ * Links by which the domains are turned on as they are now take the place of the old ones, which leave in any case: who must
+ * not be in buffered mode would be killed by them. Without new ones marks are missing, which is said.
+ */
 static void turn_anew(struct leaving *leaving, struct file *file)
 {
-	unsigned i, before = file->n_links;
-	struct failure f;
-
 	file->turns = false;
-	for (i = 0; i < before; i++)
+	for (unsigned i = 0; i < file->n_links; i++)
 		file->links[i].leaves = file->links[i].turns_on;
-	if (!turn_all_on(leaving->c, file, &f))
-		return;
-	/* It stays as it is. */
-	capture_log(leaving->c, 0, "%s: %s", f.what, f.reason);
-	leaving_add_all(leaving, file->links, &file->n_links, before);
-	for (i = 0; i < before; i++)
-		file->links[i].leaves = false;
+	attach_more(leaving, file, turn_domains_on);
 }
 
 static void leaving_add_old(struct leaving *l)
@@ -636,6 +664,7 @@ bool files_turn_some(struct capture *c)
 	leaving_add_old(&leaving);
 	leaving_detach(&leaving);
 	c->files_turn = false;
+	attach_alone(c);
 	return false;
 }
 
@@ -663,6 +692,7 @@ void files_detach_domain(struct capture *c, unsigned guard)
 		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
 	}
 	leaving_detach(&leaving);
+	attach_alone(c);
 }
 
 void files_change_modes(struct capture *c, const bool *domains)
@@ -680,6 +710,7 @@ void files_leave_buffers(struct capture *c, const bool *domains)
 	/* The kernel turns the semaphores off at once, and then waits for the thread that is held (bpf/processes/hold.bpf.c). */
 	__atomic_store_n(&c->shared->buffers_left_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	leaving_detach(&leaving);
+	attach_alone(c);
 }
 
 void files_detach_data(struct capture *c)
@@ -691,28 +722,21 @@ void files_detach_data(struct capture *c)
 	leaving_detach(&leaving);
 }
 
+static int attach_data(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	return attach_marks(c, file, pid, false, true, f);
+}
+
 void files_attach_data(struct capture *c)
 {
-	struct failure f;
+	struct leaving leaving = { .c = c };
 
 	hash_each (c->files, file) {
-		int error = 0;
-
-		if (file->refused || !file_has_marks(file) || file->n_data_links)
-			continue;
-		if (!file_attaches_each(c, file))
-			error = attach_marks(c, file, 0, false, true, &f);
-		for (unsigned i = 0; i < file->n_pids; i++) {
-			/* The process may have exited meanwhile. */
-			int failed = attach_marks(c, file, file->pids[i], false, true, &f);
-
-			error = failed == -ESRCH ? error : failed;
-		}
-		if (error) {
-			c->refused++;
-			capture_log(c, 0, "%s: %s", f.what, f.reason);
-		}
+		if (!file->refused && file_has_marks(file) && !file->n_data_links)
+			attach_more(&leaving, file, attach_data);
 	}
+	leaving_detach(&leaving);
+	attach_alone(c);
 }
 
 void file_detach(struct capture *c, struct file *file)

@@ -80,7 +80,7 @@ bool file_has_changed(const struct file *file)
 	       (!file->watch && !times_equal(st.st_ctim, file->changed));
 }
 
-static void forget_known_file(struct capture *c, const struct file *file)
+void file_forget_known(struct capture *c, const struct file *file)
 {
 	uint64_t key = known_file_key(file->device >> 32 << 20 | (uint32_t)file->device,
 				      file->inode, file->size);
@@ -145,7 +145,7 @@ static void refuse_retired(struct capture *c, const struct file *file)
 void file_retire(struct capture *c, struct file *file)
 {
 	HASH_DEL(c->files, file);
-	forget_known_file(c, file);
+	file_forget_known(c, file);
 	if (file->n_links || file->n_data_links)
 		detach_written(c, file);
 	file_unwatch(c, file);

@@ -24,6 +24,8 @@ void file_watch_read(struct capture *c);
 
 /* Whether the file has been written to since it was read. */
 bool file_has_changed(const struct file *file);
+/* Threads of processes that map it wait for us again. */
+void file_forget_known(struct capture *c, const struct file *file);
 /* Detaches from a file. It is read again when a process maps it. */
 void file_retire(struct capture *c, struct file *file);
 

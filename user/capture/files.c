@@ -523,7 +523,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
 	/* Refused for this process alone. */
-	others |= error == -EINVAL && file->alone && file_refuse_pid(c, file, pid);
+	others |=
+		file_error_is_of_one_process(error) && file->alone && file_refuse_pid(c, file, pid);
 	if (!error && m)
 		differs = file_misses_attached(c, file, pid, m);
 	if (!error && differs)

@@ -337,6 +337,7 @@ struct capture {
 	unsigned n_statics; /* static programs with markers */
 	/* attach markers of new files first, and hold points later by files_attach_hold_sites() */
 	bool hold_sites_later;
+	bool files_go_alone; /* some are to be attached to for each process by itself */
 	struct capture_counts counts;
 	uint64_t refused;	/* files that could not be opened or attached to */
 	uint64_t refused_sites; /* sites that could not be attached to */
@@ -487,6 +488,8 @@ struct site *site_new(struct capture *c);
 bool file_has_marks(const struct file *file);
 /* file_attach.c. Attaches for this process, unless that is done already. */
 int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f);
+/* Whether the kernel may have refused because of the memory of one process. */
+bool file_error_is_of_one_process(int error);
 bool file_has_pid(const struct file *file, pid_t pid);
 /* Whether each process has links of its own, and this one has none yet and may have some. */
 bool file_lacks_pid(const struct capture *c, const struct file *file, pid_t pid);

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * blind FILE: maps all segments of a program, as whoever may read it can, and writes into its own copy of the data what
- * makes the kernel refuse to increment a semaphore there. Prints "ready", and goes on until standard input ends.
+ * makes the kernel refuse to increment a semaphore there.
+ * blind FILE guard: has guard pages in place of its code, where the kernel cannot write a breakpoint. Prints "none" if
+ * this kernel has none (before Linux 6.13).
+ * Prints "ready", and goes on until standard input ends.
  */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int map_segment(int fd, const Elf64_Phdr *p)
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+static int map_segment(int fd, const Elf64_Phdr *p, bool guards)
 {
 	const uint64_t page = 4095, from = p->p_offset & ~page;
 	const uint64_t size = (p->p_offset + p->p_filesz - from + page) & ~page;
@@ -20,6 +29,12 @@ static int map_segment(int fd, const Elf64_Phdr *p)
 
 	if (words == MAP_FAILED)
 		return -1;
+	if (guards && p->p_flags & PF_X && madvise(words, size, MADV_GUARD_INSTALL)) {
+		puts("none");
+		return -1;
+	}
+	if (guards)
+		return 0;
 	for (uint64_t i = 0; writes && i < size / sizeof(*words); i++)
 		words[i] = 0x8000;
 	return 0;
@@ -27,7 +42,8 @@ static int map_segment(int fd, const Elf64_Phdr *p)
 
 int main(int argc, char **argv)
 {
-	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1, i;
+	const bool guards = argc == 3 && !strcmp(argv[2], "guard");
+	int fd = argc == 2 || guards ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1, i;
 	Elf64_Ehdr header;
 	char byte;
 
@@ -39,7 +55,7 @@ int main(int argc, char **argv)
 
 		if (pread(fd, &p, sizeof(p), at) != sizeof(p))
 			return 1;
-		if (p.p_type == PT_LOAD && p.p_filesz && map_segment(fd, &p))
+		if (p.p_type == PT_LOAD && p.p_filesz && map_segment(fd, &p, guards))
 			return 1;
 	}
 	puts("ready");

@@ -50,6 +50,7 @@
 	F(bpf_link_create)                       \
 	F(bpf_map__autocreate)                   \
 	F(bpf_map__fd)                           \
+	F(bpf_map__initial_value)                \
 	F(bpf_map__max_entries)                  \
 	F(bpf_map__reuse_fd)                     \
 	F(bpf_map__set_autocreate)               \

@@ -16,7 +16,7 @@
 #include "privilege/privileges.h"
 
 /* Returns 0 or an errno. */
-static int exiting_take(int process, int number)
+static int exiting_get_descriptor(int process, int number)
 {
 	int fd = (int)syscall(SYS_pidfd_getfd, process, number, 0);
 
@@ -56,12 +56,12 @@ static enum exiting_process exiting_try(void)
 	}
 	close(ready[1]);
 	process = child > 0 ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
-	if (process < 0 || read(ready[0], &byte, 1) || exiting_take(process, go[0]))
+	if (process < 0 || read(ready[0], &byte, 1) || exiting_get_descriptor(process, go[0]))
 		return result;
 	close(go[1]);
 	if (waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT))
 		return result;
-	error = exiting_take(process, go[0]);
+	error = exiting_get_descriptor(process, go[0]);
 	if (error == EPERM)
 		result = EXITING_PROTECTED;
 	else if (error == EBADF || error == ESRCH)

@@ -329,6 +329,34 @@ enum batch_reason {
 	/* sent by the program again: the memory is about to be unmapped; any thread may send it */
 	BATCH_UNLOADED = 4,
 	/* as BATCH_ALONE, but the kernel reads the strings; the record is one of BATCH_ALONE */
+/*
+ * How many marks in batches of a thread were lost (bpf/batch/batch_losses.h). The entries form a hash table: that of a thread
+ * is in one of BATCH_LOSSES_ON slots. The recorder frees it when the thread has exited. Who does not know `secret` cannot
+ * choose threads that take each other's place.
+ */
+#define BATCH_LOSSES_BITS 12
+#define BATCH_LOSSES	  (1 << BATCH_LOSSES_BITS)
+#define BATCH_LOSSES_ON	  16
+struct batch_loss {
+	__u64 thread;	/* batch_loss_thread(); 0: the slot is free, and all else is 0 */
+	__u64 lost;	/* as the kernel has counted */
+	__u64 last_ns;	/* the latest time at which it did */
+	__u64 seen;	/* of these, those that the recorder has seen all the same */
+	__u64 reported; /* and those whose loss it has reported in the trace */
+};
+
+/* Thread numbers are below 2^22. They are not reused within 65 us, and the other bits last for 9 years. */
+static inline __u64 batch_loss_thread(__u32 tid, __u64 birth)
+{
+	return (__u64)tid << 42 | (birth >> 16 & ((1ull << 42) - 1));
+}
+
+static inline __u32 batch_loss_place(__u64 thread, __u64 secret)
+{
+	return (__u32)((thread >> 42) * (secret | 1) * 0x9e3779b97f4a7c15ull >>
+		       (64 - BATCH_LOSSES_BITS));
+}
+
 	BATCH_STRINGS = 5,
 };
 
@@ -352,6 +380,7 @@ struct record_batch {
 #define COUNTER_TRIAL 0x70726f6674726163ull
 
 enum hold_reason {
+	__u64 thread; /* batch_loss_thread() */
 	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped libraries, or perhaps unmapped some */
 	HOLD_EXECVE = 1,    /* the thread is going to execute `path` */
 	HOLD_EXECVEAT = 2,  /* the same, relative to the directory `fd` */

@@ -73,6 +73,8 @@ struct guard_count guard_counts[GUARD_CPUS][GUARD_DOMAINS];
 __u64 guard_longest;		     /* ns: a program that took longer was interrupted */
 __u64 guard_off[GUARD_DOMAINS / 64]; /* one bit for each domain */
 struct batch_found batches_found[BATCHES_FOUND];
+__u64 batch_losses_secret; /* set by the recorder before it records */
+struct batch_loss batch_losses[BATCH_LOSSES];
 __u64 stack_unwanted[STACK_UNWANTED];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];

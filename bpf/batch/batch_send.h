@@ -11,6 +11,7 @@
 #define PROFTRACE_BPF_BATCH_SEND_H
 
 #include "bpf/batch/batch_list.h"
+#include "bpf/batch/batch_losses.h"
 #include "bpf/buffers.h"
 
 static __always_inline bool batch_send_sized(const struct thread_state *st,
@@ -26,6 +27,7 @@ static __always_inline bool batch_send_sized(const struct thread_state *st,
 	r->ops.b = reason;
 	r->from = st->batch_from;
 	r->from_events = st->batch_from_events;
+	r->thread = batch_loss_thread(head->tid, st->birth);
 	r->batch = st->batch;
 	if (bytes > space)
 		bytes = space;
@@ -79,8 +81,8 @@ static __always_inline __u64 batch_count_own_marks(const struct thread_state *st
  * or half emptied. A batch that was left by longjmp() was accounted for at that time, and comes again at the thread's
  * exit with the events that were completed later; the recorder finds out which of them are new.
  */
-static __always_inline void batch_account(struct thread_state *st, __u64 address, __u32 reason,
-					  bool sent)
+static __always_inline void batch_account(struct thread_state *st, __u64 pid_tgid, __u64 address,
+					  __u32 reason, bool sent)
 {
 	/*
 	 * The recorder does not know this batch until it is handed over the next time, so all its
@@ -90,7 +92,7 @@ static __always_inline void batch_account(struct thread_state *st, __u64 address
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 	if (reason == BATCH_ALONE) {
 		if (!sent) {
-			account_add_n(ACCOUNT_BATCH_LOST, st->batch.complete >> 16);
+			batch_count_lost(pid_tgid, st->birth, st->batch.complete >> 16);
 			st->lost_alone += st->batch.complete >> 16;
 		}
 		return;
@@ -98,7 +100,7 @@ static __always_inline void batch_account(struct thread_state *st, __u64 address
 	if (reason == BATCH_EXIT && st->batch.stuck >= BATCH_STUCK)
 		return;
 	if (!sent)
-		account_add_n(ACCOUNT_BATCH_LOST, batch_count_own_marks(st));
+		batch_count_lost(pid_tgid, st->birth, batch_count_own_marks(st));
 	/* At its exit a thread sends each of its batches once, after the one that it was handing over. */
 	if (reason == BATCH_EXIT)
 		return;
@@ -125,8 +127,8 @@ static __always_inline bool batch_is_accounted(const struct thread_state *st, __
  * Counts events as lost that were handed over when this program did not run: by a child of vfork() that has its
  * parent's batch, if each process has links of its own.
  */
-static __always_inline void batch_account_missed(struct thread_state *st, __u64 address,
-						 __u64 reason)
+static __always_inline void batch_account_missed(struct thread_state *st, __u64 pid_tgid,
+						 __u64 address, __u64 reason)
 {
 	__u32 place = batch_place(st, address);
 	__u64 known, missed;
@@ -137,7 +139,7 @@ static __always_inline void batch_account_missed(struct thread_state *st, __u64 
 	known = st->batch_events[place];
 	missed = st->batch.events - known;
 	if (reason != BATCH_NEW && known != BATCH_EVENTS_UNKNOWN && st->batch.events > known)
-		account_add_n(ACCOUNT_BATCH_LOST, missed < MISSED_MOST ? missed : MISSED_MOST);
+		batch_count_lost(pid_tgid, st->birth, missed < MISSED_MOST ? missed : MISSED_MOST);
 	st->batch_events[place] = st->batch.events + (st->batch.complete >> 16);
 }
 
@@ -220,6 +222,7 @@ static __always_inline bool batch_output_strings(const struct thread_state *st, 
 	r->ops.a = s->address;
 	r->ops.b = BATCH_ALONE;
 	r->from = r->from_events = 0;
+	r->thread = batch_loss_thread((__u32)pid_tgid, st->birth);
 	r->batch = st->batch;
 	if (bytes > STRINGS_EVENT)
 		bytes = STRINGS_EVENT;
@@ -385,7 +388,7 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	if (batch_is_accounted(st, address, reason))
 		return 0;
 	if (reason != BATCH_ALONE)
-		batch_account_missed(st, address, reason);
+		batch_account_missed(st, pid_tgid, address, reason);
 	if (!batch_find_inherited(st, pid_tgid, address, reason)) {
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 		return 0;
@@ -402,7 +405,7 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	sent = batch_send_fitting(st, pid_tgid, address, site, reason, bytes);
 	if (sent)
 		st->lost_alone = 0;
-	batch_account(st, address, reason, sent);
+	batch_account(st, pid_tgid, address, reason, sent);
 	return 0;
 }
 
@@ -421,7 +424,7 @@ __noinline int batch_send_strings(struct thread_state *st, __u64 pid_tgid, __u32
 	sent = batch_output_strings(st, pid_tgid, site, s);
 	if (sent)
 		st->lost_alone = 0;
-	batch_account(st, s->address, BATCH_ALONE, sent);
+	batch_account(st, pid_tgid, s->address, BATCH_ALONE, sent);
 	return 0;
 }
 
@@ -479,6 +482,7 @@ static __always_inline void batch_send_empty(const struct thread_state *st, __u6
 	r->ops.a = address;
 	r->ops.b = BATCH_NEW;
 	r->from = r->from_events = 0;
+	r->thread = batch_loss_thread((__u32)pid_tgid, st->birth);
 	r->batch = st->batch;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 }

@@ -108,7 +108,7 @@ static __always_inline void announce_shared_batch(const struct batch_table *t, _
 	st->batch.used = sizeof(st->batch);
 	st->batch.complete = 0;
 	batch_register(st, t->pid_tgid, address, t->site, BATCH_NEW);
-	batch_account_missed(st, address, BATCH_NEW);
+	batch_account_missed(st, t->pid_tgid, address, BATCH_NEW);
 	batch_note_owner(st);
 	batch_send_empty(st, t->pid_tgid, address, t->site);
 }

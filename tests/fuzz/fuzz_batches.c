@@ -262,7 +262,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	c->sites = sites;
 	c->n_sites = KINDS;
 	c->shared = calloc(1, sizeof(*c->shared));
-	must(!batches_new(&c->batches));
+	must(!batches_new(c->shared, &c->batches));
 	/* Inputs are taken faster than the events in them are old. */
 	c->batches->since_ns = 0;
 	while (size > 3) {

@@ -31,7 +31,7 @@ static int begin(void **state)
 	(void)state;
 	capture.shared = calloc(1, sizeof(*capture.shared));
 	assert_non_null(capture.shared);
-	assert_int_equal(batches_new(&capture.batches), 0);
+	assert_int_equal(batches_new(capture.shared, &capture.batches), 0);
 	return 0;
 }
 

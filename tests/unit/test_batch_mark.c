@@ -87,7 +87,7 @@ static int begin(void **state)
 	capture.options.names = names;
 	capture.shared = calloc(1, sizeof(*capture.shared));
 	capture.sites = calloc(file.sites.n, sizeof(*capture.sites));
-	assert_int_equal(batches_new(&capture.batches), 0);
+	assert_int_equal(batches_new(capture.shared, &capture.batches), 0);
 	capture.batches->since_ns = 0;
 	batch_process_get(capture.batches, 1)->memory = -2; /* cannot be read */
 	for (i = 0; i < file.sites.n; i++) {

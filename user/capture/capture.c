@@ -194,7 +194,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	if (!error && c->loaded.has_tables)
 		error = tables_open(c);
 	if (!error && options->batching)
-		error = batches_new(&c->batches);
+		error = batches_new(c->shared, &c->batches);
 	if (!error && options->callstacks) {
 		c->stacks = stacks_new(c->broker, options->callstacks, options->names,
 				       options->sample_hz ? 1000000000 / options->sample_hz : 0);

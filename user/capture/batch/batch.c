@@ -10,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-int batches_new(struct batches **ret_batches)
+#include "base/hash_key.h"
+#include "proftrace.skel.h"
+
+int batches_new(struct proftrace_bpf__bss *shared, struct batches **ret_batches)
 {
 	struct batches *b = calloc(1, sizeof(*b));
 
@@ -21,6 +24,8 @@ int batches_new(struct batches **ret_batches)
 	b->enough = 1;
 	batch_clock_sample(&b->clock);
 	b->since_ns = b->clock.moments[0].ns;
+	b->losses = shared->batch_losses;
+	b->losses_secret = shared->batch_losses_secret = hash_bytes(&hash_key, "losses", 6);
 	*ret_batches = b;
 	return 0;
 }
@@ -109,10 +114,11 @@ static struct batch_stream *find_record_stream(struct capture *c, const struct r
 	if (s && !s->thread)
 		batch_stream_assign(s, t);
 	/* The last owner has exited, and its contents are forgotten. */
-	if (s)
+	if (s) {
 		s->turn = r->batch.turn;
-	if (s)
+		s->loss_thread = r->thread;
 		return s;
+	}
 	if (r->head.site >= c->n_sites)
 		return NULL;
 	/* In a copy made by a fork, everything before this position is the parent's. */
@@ -121,8 +127,10 @@ static struct batch_stream *find_record_stream(struct capture *c, const struct r
 		head.events = r->from_events;
 	}
 	s = batch_stream_new(b, t, address, c->sites[r->head.site].file, &head);
-	if (s)
-		s->since_ns = r->head.ts;
+	if (!s)
+		return NULL;
+	s->since_ns = r->head.ts;
+	s->loss_thread = r->thread;
 	return s;
 }
 
@@ -191,7 +199,7 @@ static void add_batch_record(struct capture *c, const struct record_batch *r, si
 	 */
 	if (r->ops.b == BATCH_EXIT && head.stuck >= BATCH_STUCK &&
 	    s->handed < head.base + head.used - sizeof(head))
-		c->batches->overlap += head.complete >> 16;
+		batch_losses_seen(c->batches, s, head.complete >> 16);
 	if (r->head.types) {
 		s->lost += r->head.types;
 		if (s->gap == SIZE_MAX)

@@ -8,6 +8,7 @@
  *	batch.c		batches and kernel records from the ring buffer
  *	streams.c	all batches, and the threads and processes that own them
  *	new_events.c	which events of a batch have not been seen yet
+ *	losses.c	what was seen of batches that were lost
  *	read_memory.c	reads batches that have not been handed over, in the program's memory
  *	find_existing.c	finds batches from before the recording
  *	merge.c		merges all streams by time
@@ -169,6 +170,8 @@ struct batch_stream {
 	 */
 	uint64_t missing_ns, missing_base, missing_events, missing_ticks;
 	uint64_t lost; /* number of lost events before the gap */
+	/* losses.c: batch_loss_thread() of its owner, 0: no record has told; and when the stream was begun */
+	uint64_t loss_thread, begun_ns;
 	bool unsorted;
 	unsigned searches; /* searches for the beginning of an event that are left for this batch */
 	/*
@@ -244,6 +247,8 @@ struct batches {
 	uint64_t
 		/* marks that the kernel counts as lost, but that were seen in memory before */
 		overlap;
+	struct batch_loss *losses; /* shared with the kernel */
+	uint64_t losses_secret;
 	uint64_t slots[ACCOUNT_SLOTS];
 	uint64_t unreadable; /* events that were announced but are missing or malformed */
 	uint64_t strings;    /* marks whose strings the kernel has read */
@@ -271,7 +276,8 @@ struct batch_event {
 	size_t n_bytes;
 };
 
-int batches_new(struct batches **ret_batches);
+/* `shared`: where the kernel counts. */
+int batches_new(struct proftrace_bpf__bss *shared, struct batches **ret_batches);
 void batches_free(struct batches *b);
 
 /* Adds a record from the ring buffer. */
@@ -291,6 +297,14 @@ void batches_stop(struct capture *c);
 void batches_pause(struct capture *c, pid_t pid, bool pause); /* `pid` 0: all processes */
 /* Marks that the process made before this moment are not recorded. */
 void batches_start_process(struct capture *c, pid_t pid);
+
+/* losses.c: no number of one thread changes those of another */
+/* The stream's program claims to have `n` marks that the kernel has counted as lost, and that were seen all the same. */
+void batch_losses_seen(struct batches *b, const struct batch_stream *s, uint64_t n);
+/* The loss of `n` marks of the stream was reported. Returns how many of them the kernel has counted. */
+uint64_t batch_losses_reported(struct batches *b, const struct batch_stream *s, uint64_t n);
+/* The thread has exited, at that time. */
+void batch_losses_forget(struct batches *b, uint32_t tid, uint64_t at_ns);
 
 /* streams.c */
 /* NULL: there is none. */

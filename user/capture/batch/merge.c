@@ -132,6 +132,7 @@ static void batch_thread_lost(struct batch_thread *t)
 static void emit_stream_loss(struct capture *c, struct batch_stream *s, uint64_t ns)
 {
 	struct record_plain r = { .head = { .kind = RECORD_LOST } };
+	uint64_t before = c->decoded.reported_lost;
 
 	s->gap = SIZE_MAX;
 	batch_thread_lost(s->thread);
@@ -140,8 +141,11 @@ static void emit_stream_loss(struct capture *c, struct batch_stream *s, uint64_t
 	r.head.tid = s->thread->tid;
 	r.ops.a = s->lost;
 	r.ops.b = ns;
-	s->lost = 0;
 	decode_and_emit(c, &r.head, sizeof(r));
+	/* What the program says, and the kernel does not, hides no losses of others. */
+	if (c->decoded.reported_lost != before)
+		c->decoded.reported_lost = before + batch_losses_reported(c->batches, s, s->lost);
+	s->lost = 0;
 }
 
 /* Emits the first event of a stream, and then all up to `bound`. */
@@ -285,6 +289,7 @@ static void emit_kernel_record(struct capture *c, struct record *r, size_t size)
 		batch_thread_exited(b, r->tgid, r->tid);
 	if (r->kind == RECORD_EXIT && size >= sizeof(*plain)) {
 		batch_thread_exited(b, r->tgid, r->tid);
+		batch_losses_forget(b, r->tid, r->ts);
 		if (plain->ops.a)
 			batch_process_exited(b, r->tgid);
 	}

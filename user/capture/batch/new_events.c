@@ -211,6 +211,29 @@ static bool gap_predates_recording(struct batches *b, const struct batch_stream 
 		batch_clock_ns(&b->clock, s->last_ticks) < s->thread->process->from_ns);
 }
 
+/* The program says how many events there were before, and may say anything. */
+static uint64_t lost_in_gap(const struct batch_stream *s, const struct batch_head *head)
+{
+	uint64_t events = head->events - s->events;
+
+	if ((int64_t)events <= 0)
+		return 0;
+	return events < UINT32_MAX ? events : UINT32_MAX;
+}
+
+/*
+ * How many complete events should be in a batch and are not. Its program may let the numbers wrap around. A program that
+ * claims more than the rest of the batch may claim anything.
+ */
+static uint64_t count_missing_events(const struct batch_stream *s, const struct batch_head *head)
+{
+	uint64_t complete = head->complete >> 16, missing = head->events + complete - s->events;
+
+	if ((int64_t)missing <= 0)
+		return 0;
+	return missing < complete ? missing : complete;
+}
+
 void batch_stream_add(struct capture *c, struct batch_stream *s, const struct batch_head *head,
 		      const uint64_t *events, size_t bytes, bool handed)
 {
@@ -224,7 +247,7 @@ void batch_stream_add(struct capture *c, struct batch_stream *s, const struct ba
 		batch_stream_skip_lost(b, s, head);
 	if (head->base > s->seen_to) {
 		if (!gap_predates_recording(b, s)) {
-			s->lost += head->events - s->events;
+			s->lost += lost_in_gap(s, head);
 			s->gap = s->end;
 		}
 		s->seen_to = head->base;
@@ -241,14 +264,8 @@ void batch_stream_add(struct capture *c, struct batch_stream *s, const struct ba
 	}
 	b->waiting += s->end - s->begin - before;
 	if (handed) {
-		uint64_t complete = head->complete >> 16, missing = head->events + complete;
+		uint64_t missing = count_missing_events(s, head);
 
-		/*
-		 * Complete events must be there. But a program that claims more than the rest of
-		 * the batch may claim anything.
-		 */
-		missing = missing > s->events ? missing - s->events : 0;
-		missing = missing < complete ? missing : complete;
 		b->unreadable += missing;
 		s->events += missing;
 		/*

@@ -112,14 +112,16 @@ void batch_stream_retire(struct batches *b, struct batch_stream *s)
 static void account_seen_in_lost(struct batches *b, const struct batch_stream *s, uint64_t before)
 {
 	/* Nothing of a batch has been seen that was given up after it was last read. */
-	uint64_t seen = s->events > s->handed_events ? s->events - s->handed_events : 0;
+	uint64_t seen = s->events - s->handed_events;
 
-	b->overlap += before < seen ? before : seen;
+	/* The program numbers its events, and may let the numbers wrap around. */
+	if ((int64_t)seen > 0 && (int64_t)before > 0)
+		batch_losses_seen(b, s, before < seen ? before : seen);
 }
 
 void batch_stream_lost_rest(struct batches *b, struct batch_stream *s)
 {
-	account_seen_in_lost(b, s, UINT64_MAX);
+	account_seen_in_lost(b, s, INT64_MAX);
 	s->handed_events = s->events;
 }
 
@@ -155,6 +157,7 @@ struct batch_stream *batch_stream_new(struct batches *b, struct batch_thread *t,
 	/* Half an address is enough to tell two load addresses apart. */
 	s->file_and_base = (uint64_t)file->first_site << 32 | (uint32_t)head->flush;
 	s->turn = head->turn;
+	s->begun_ns = monotonic_now();
 	s->seen_to = s->handed = head->base;
 	s->events = s->handed_events = head->events;
 	s->key[0] = t->pid;

@@ -153,13 +153,21 @@ enum {
 };
 
 /*
- * A file by the kernel's number of its device, its inode and its size, in one word that is read and written at once: what
- * has been written into it since then has most likely changed its size. 0: the numbers are too large for it, which costs
- * time only.
+ * A file for which no thread waits. What has been written into it since then has most likely changed its size. The recorder
+ * sets `key` to 0 while it changes the size, so whoever reads that between two equal keys has that of this file.
  */
-static inline __u64 known_file_key(__u64 device, __u64 inode, __u64 size)
+struct known_file {
+	__u64 key; /* known_file_key(); 0: none */
+	__u64 size;
+};
+
+/*
+ * A file by the kernel's number of its device and its inode: no other has the same, because its user may choose its size and
+ * much of its inode's number. 0: the numbers are too large for one word, which costs time only.
+ */
+static inline __u64 known_file_key(__u64 device, __u64 inode)
 {
-	return inode >> 32 ? 0 : (device << 32 | inode) ^ size * 0x9e3779b97f4a7c15ull;
+	return device >> 32 || inode >> 32 ? 0 : device << 32 | inode;
 }
 
 /* The first slot of those where the file may be. */
@@ -321,14 +329,6 @@ struct batch_found {
 	__u64 site; /* flush site of its file */
 };
 
-enum batch_reason {
-	BATCH_FULL = 0, /* the first three are sent by the program */
-	BATCH_NEW = 1,
-	BATCH_ALONE = 2, /* one event that has no space in the thread's batch */
-	BATCH_EXIT = 3,	 /* the thread exits or executes another program */
-	/* sent by the program again: the memory is about to be unmapped; any thread may send it */
-	BATCH_UNLOADED = 4,
-	/* as BATCH_ALONE, but the kernel reads the strings; the record is one of BATCH_ALONE */
 /*
  * How many marks in batches of a thread were lost (bpf/batch/batch_losses.h). The entries form a hash table: that of a thread
  * is in one of BATCH_LOSSES_ON slots. The recorder frees it when the thread has exited. Who does not know `secret` cannot
@@ -357,6 +357,14 @@ static inline __u32 batch_loss_place(__u64 thread, __u64 secret)
 		       (64 - BATCH_LOSSES_BITS));
 }
 
+enum batch_reason {
+	BATCH_FULL = 0, /* the first three are sent by the program */
+	BATCH_NEW = 1,
+	BATCH_ALONE = 2, /* one event that has no space in the thread's batch */
+	BATCH_EXIT = 3,	 /* the thread exits or executes another program */
+	/* sent by the program again: the memory is about to be unmapped; any thread may send it */
+	BATCH_UNLOADED = 4,
+	/* as BATCH_ALONE, but the kernel reads the strings; the record is one of BATCH_ALONE */
 	BATCH_STRINGS = 5,
 };
 
@@ -372,6 +380,7 @@ struct record_batch {
 	 * parent that forked; 0: all is the thread's own.
 	 */
 	__u64 from, from_events;
+	__u64 thread; /* batch_loss_thread() */
 	struct batch_head batch;
 	/* followed by the events, batch.used bytes with the head */
 };
@@ -380,7 +389,6 @@ struct record_batch {
 #define COUNTER_TRIAL 0x70726f6674726163ull
 
 enum hold_reason {
-	__u64 thread; /* batch_loss_thread() */
 	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped libraries, or perhaps unmapped some */
 	HOLD_EXECVE = 1,    /* the thread is going to execute `path` */
 	HOLD_EXECVEAT = 2,  /* the same, relative to the directory `fd` */

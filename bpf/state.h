@@ -80,7 +80,7 @@ __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
 __u64 held_threads
 	[HOLD_SLOTS]; /* pid_tgid of each, at its thread's number: one of two in the same place is missing */
-__u64 known_files[KNOWN_FILES]; /* bpf/processes/new_libraries.h */
+struct known_file known_files[KNOWN_FILES]; /* bpf/processes/new_libraries.h */
 
 /*
  * Requests of held threads. They have a ring buffer of their own, because they cannot wait until a

@@ -32,7 +32,8 @@ struct link_maps {
 static long examine_mapped_file(struct task_struct *task, struct vm_area_struct *vma, __u64 *is_new)
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
-	__u64 number, key, differs = ~0ull;
+	__u64 key, size, of, differs, other = ~0ull;
+	volatile struct known_file *known;
 	unsigned slots;
 
 	if (!inode) {
@@ -40,13 +41,17 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 		*is_new = ~BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE;
 		return 0;
 	}
-	number = BPF_CORE_READ(inode, i_ino);
-	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number,
-			     BPF_CORE_READ(inode, i_size));
+	key = known_file_key(BPF_CORE_READ(inode, i_sb, s_dev), BPF_CORE_READ(inode, i_ino));
+	size = BPF_CORE_READ(inode, i_size);
 	slots = known_file_slots(key);
-	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++)
-		differs &= mask_of(*(volatile __u64 *)&known_files[slots + i] ^ key);
-	*is_new = ~mask_of(key) | differs;
+	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++) {
+		known = &known_files[slots + i];
+		of = known->key;
+		differs = known->size ^ size;
+		/* Read again, since the recorder may change it meanwhile. */
+		other &= mask_of(differs | (of ^ key) | (known->key ^ key));
+	}
+	*is_new = ~mask_of(key) | other;
 	return 0;
 }
 

@@ -82,13 +82,13 @@ bool file_has_changed(const struct file *file)
 
 void file_forget_known(struct capture *c, const struct file *file)
 {
-	uint64_t key = known_file_key(file->device >> 32 << 20 | (uint32_t)file->device,
-				      file->inode, file->size);
-	__u64 *slots = c->shared->known_files + known_file_slots(key);
+	uint64_t key =
+		known_file_key(file->device >> 32 << 20 | (uint32_t)file->device, file->inode);
+	struct known_file *slots = c->shared->known_files + known_file_slots(key);
 
 	for (unsigned i = 0; key && i < KNOWN_FILE_SLOTS; i++) {
-		if (slots[i] == key)
-			__atomic_store_n(&slots[i], 0, __ATOMIC_RELAXED);
+		if (slots[i].key == key)
+			__atomic_store_n(&slots[i].key, 0, __ATOMIC_RELAXED);
 	}
 }
 

@@ -461,16 +461,18 @@ static bool file_is_done(const struct capture *c, const struct file *file)
 /* Threads that map the file again need not wait for us. The file stays open, so that no other one gets its number. */
 static void note_known_file(struct capture *c, const struct file *file)
 {
-	uint64_t key = known_file_key(file->device >> 32 << 20 | (uint32_t)file->device,
-				      file->inode, file->size);
-
-	__u64 *slots = c->shared->known_files + known_file_slots(key);
+	uint64_t key =
+		known_file_key(file->device >> 32 << 20 | (uint32_t)file->device, file->inode);
+	struct known_file *slots = c->shared->known_files + known_file_slots(key);
 	unsigned i = 0;
 
-	while (i < KNOWN_FILE_SLOTS - 1 && slots[i] && slots[i] != key)
+	if (!key)
+		return;
+	while (i < KNOWN_FILE_SLOTS - 1 && slots[i].key && slots[i].key != key)
 		i++;
-	if (key)
-		__atomic_store_n(&slots[i], key, __ATOMIC_RELAXED);
+	__atomic_store_n(&slots[i].key, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&slots[i].size, file->size, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&slots[i].key, key, __ATOMIC_SEQ_CST);
 }
 
 /* `ret_others`: others may be attached to. */

@@ -203,6 +203,7 @@ struct siblings {
 };
 
 #define SCAN_PACES    1024
+#define SCAN_PACES_ON 64 /* where that of a process may be */
 #define HOLDS_AT_ONCE 256
 
 /* An executable mapping of a file. */

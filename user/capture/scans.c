@@ -51,24 +51,47 @@ static void set_owed_scan(struct capture *c, struct scan_pace *p)
 	p->owed = true;
 }
 
-/* Updates the credit of a process. Two processes that share a slot lose each other's history. */
-static struct scan_pace *get_scan_pace(struct capture *c, pid_t pid)
+static void gain_credit(struct scan_pace *p, uint64_t now_ns)
 {
-	struct scan_pace *p = &c->scans.paces[(unsigned)pid % SCAN_PACES];
-	uint64_t now_ns = monotonic_now(), gained;
+	uint64_t gained = (now_ns - p->at_ns) / CREDIT_SHARE;
 
-	if (p->pid != pid) {
-		c->late += p->owed;
-		clear_owed_scan(c, p);
-		*p = (struct scan_pace){ .pid = pid, .credit_ns = CREDIT_NS, .at_ns = now_ns };
-	}
-	gained = (now_ns - p->at_ns) / CREDIT_SHARE;
 	if (gained > (uint64_t)(CREDIT_NS - p->credit_ns))
 		p->credit_ns = CREDIT_NS;
 	else
 		p->credit_ns += (int64_t)gained;
 	p->at_ns = now_ns;
-	return p;
+}
+
+/*
+ * Updates the credit of a process. Of one that has all of it and is owed nothing, nothing need be remembered, so its slot is
+ * another's. What a process has used it gets back within ten times the time that this took, so only a few have less than all
+ * at once. If so many share the slots all the same, a process goes on with the credit of the one whose place it takes.
+ */
+static struct scan_pace *get_scan_pace(struct capture *c, pid_t pid)
+{
+	struct scan_pace *most = NULL, *p;
+	uint64_t now_ns = monotonic_now();
+	unsigned i;
+
+	for (i = 0; i < SCAN_PACES_ON; i++) {
+		p = &c->scans.paces[((unsigned)pid + i) % SCAN_PACES];
+		if (p->pid == pid) {
+			gain_credit(p, now_ns);
+			return p;
+		}
+	}
+	for (i = 0; i < SCAN_PACES_ON; i++) {
+		p = &c->scans.paces[((unsigned)pid + i) % SCAN_PACES];
+		if (!p->pid)
+			*p = (struct scan_pace){ .credit_ns = CREDIT_NS, .at_ns = now_ns };
+		gain_credit(p, now_ns);
+		if (!most || p->credit_ns - p->owed > most->credit_ns - most->owed)
+			most = p;
+	}
+	c->late += most->owed;
+	clear_owed_scan(c, most);
+	most->pid = pid;
+	return most;
 }
 
 bool scans_can_afford(struct capture *c, pid_t pid)

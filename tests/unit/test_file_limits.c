@@ -76,10 +76,31 @@ static void test_files(void **state)
 	(void)state;
 	for (i = 0; i < 16384; i++) {
 		assert_false(files_full(c, &f));
-		files_refuse(c, 1, i);
+		files_refuse(c, 1, i, 1);
 	}
 	assert_true(files_full(c, &f));
 	assert_string_equal(f.reason, "too many files are mapped");
+	files_free(c);
+	free(c);
+}
+
+/* The process has its file mapped, or another file has got the number since. */
+static void test_unopened(void **state)
+{
+	struct capture *c = a_capture(NULL);
+	enum file_news news;
+
+	(void)state;
+	files_refuse(c, 1, 42, 10);
+	assert_true(files_known(c, 1, 42, 10, &news));
+	assert_int_equal(news, FILE_NOTHING);
+	assert_false(files_known(c, 1, 42, 11, &news));
+	files_refuse(c, 1, 42, 11);
+	assert_int_equal(HASH_COUNT(c->files), 1);
+	assert_true(files_known(c, 1, 42, 11, &news));
+	/* It ends, or executes another program. */
+	files_forget_refusals(c, 10);
+	assert_false(files_known(c, 1, 42, 10, &news));
 	files_free(c);
 	free(c);
 }
@@ -105,9 +126,8 @@ static void test_few_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_sites),	  cmocka_unit_test(test_links),
+		cmocka_unit_test(test_files),	  cmocka_unit_test(test_unopened),
 		cmocka_unit_test(test_few_lines),
 	};
 

@@ -379,7 +379,7 @@ bool file_refuses_pid(const struct file *file, pid_t pid)
 
 bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid)
 {
-	return pid && file_attaches_each(c, file) &&
+	return pid && (file->fd < 0 || file_attaches_each(c, file)) &&
 	       pids_add(&file->refused_pids, &file->n_refused_pids, pid);
 }
 

@@ -248,6 +248,12 @@ static bool attach_also(struct capture *c, struct file *file, pid_t pid)
 	return false;
 }
 
+/* Whether the file could not be opened in another process. By now another file may have its number. */
+static bool file_is_unopened(const struct file *file)
+{
+	return file->refused && file->fd < 0;
+}
+
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news)
 {
@@ -257,7 +263,7 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		file_retire(c, file);
 		file = NULL;
 	}
-	if (!file)
+	if (!file || (file_is_unopened(file) && !file_refuses_pid(file, pid)))
 		return false;
 	file->is_unmapped = false;
 	*ret_news = !file->refused && (file_has_marks(file) || file->has_other_key) ? FILE_KNOWN
@@ -431,17 +437,22 @@ static bool has_other_key_attached(struct capture *c, struct file *file)
 	return false;
 }
 
-void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
+void files_refuse(struct capture *c, uint64_t device, uint64_t inode, pid_t pid)
 {
-	struct file *file = calloc(1, sizeof(*file));
+	struct file *file = file_find(c, device, inode);
 
 	if (!file)
+		file = calloc(1, sizeof(*file));
+	if (!file)
 		return;
-	file->device = device;
-	file->inode = inode;
-	file->fd = -1;
-	file->refused = true;
-	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	if (!file->refused) {
+		file->device = device;
+		file->inode = inode;
+		file->fd = -1;
+		file->refused = true;
+		HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	}
+	file_refuse_pid(c, file, pid);
 }
 
 /*
@@ -488,6 +499,15 @@ static int check_work(struct capture *c, struct file *file, const char *path, pi
 			   error == -E2BIG ? TOO_MANY_MAPPINGS : NULL);
 }
 
+/* The number is that of a file which can be opened. */
+static void retire_unopened(struct capture *c, uint64_t device, uint64_t inode)
+{
+	struct file *file = file_find(c, device, inode);
+
+	if (file && file_is_unopened(file))
+		file_retire(c, file);
+}
+
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f)
 {
@@ -501,6 +521,7 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		close(fd);
 		return -EMFILE;
 	}
+	retire_unopened(c, device, inode);
 	file = calloc(1, sizeof(*file));
 	if (!file) {
 		close(fd);
@@ -564,6 +585,7 @@ void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
 		close(fd);
 		return;
 	}
+	retire_unopened(c, device, inode);
 	file->device = device;
 	file->inode = inode;
 	file->fd = fd;

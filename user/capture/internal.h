@@ -498,7 +498,10 @@ bool file_lacks_pid(const struct capture *c, const struct file *file, pid_t pid)
 void file_detach(struct capture *c, struct file *file);
 /* Its present name. `path` has PATH_MAX bytes. */
 const char *file_path(const struct file *file, char *path);
-/* Refuses this process only, until it executes another program: false without links of each process. */
+/*
+ * Refuses this process only, until it ends or executes another program: false for an open file if not each process has links of
+ * its own.
+ */
 bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid);
 /* The process has executed a program: what was refused is tried again. */
 void files_forget_refusals(struct capture *c, pid_t pid);
@@ -547,8 +550,11 @@ void siblings_note(struct capture *c, const char *path, pid_t pid, const struct 
 bool siblings_look(struct capture *c);
 /* files.c. Adds a file that no process has mapped yet, if it has no markers, and may have no other sites. Closes it if not. */
 void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode);
-/* Remembers a file that cannot be opened, so that it is not tried at each scan. */
-void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
+/*
+ * Remembers a file that cannot be opened, so that it is not tried at each scan of this process. Nothing keeps another file from
+ * getting its number, so it is tried again for each other process.
+ */
+void files_refuse(struct capture *c, uint64_t device, uint64_t inode, pid_t pid);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news);
 /* Attaches to what files_add() left out while `hold_sites_later` was set. */

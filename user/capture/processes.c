@@ -74,7 +74,7 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 	if (fd == -EPERM || fd == -EACCES) {
 		fd = open_mapped_file(s, m, fd);
 		if (fd < 0 && fd != -ESRCH)
-			files_refuse(s->c, device, m->inode);
+			files_refuse(s->c, device, m->inode, s->target->pid);
 	}
 	/* The file was unmapped or the process has exited; the next scan will tell. */
 	if (fd == -ESRCH || fd == -ENOENT)

@@ -149,6 +149,34 @@ static int nobody(pid_t child)
 	return 0;
 }
 
+#define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+
+static int nothing(void *unused)
+{
+	(void)unused;
+	return 0;
+}
+
+/* Threads can be created, and nothing that is more than a thread. */
+static int threads_only(void)
+{
+	_Alignas(16) static char stack[65536];
+	static volatile pid_t tid = 1;
+
+	DENIED(48, syscall(SYS_clone, THREAD & ~CLONE_THREAD, 0, 0, 0, 0));
+	DENIED(49, syscall(SYS_clone, THREAD | CLONE_NEWUSER, 0, 0, 0, 0));
+	DENIED(52, syscall(SYS_clone, THREAD | CLONE_PTRACE, 0, 0, 0, 0));
+	errno = 0;
+	if (syscall(SYS_clone3, NULL, 0) != -1 || errno != ENOSYS)
+		return 53;
+	if (clone(nothing, stack + sizeof(stack), THREAD | CLONE_CHILD_CLEARTID, NULL, NULL, NULL,
+		  &tid) < 0)
+		return 54;
+	while (tid)
+		sched_yield();
+	return 0;
+}
+
 static int recorder(pid_t child)
 {
 	int wrong = nobody(child), fd;
@@ -163,6 +191,9 @@ static int recorder(pid_t child)
 	fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || close(fd))
 		return 33;
+	wrong = threads_only();
+	if (wrong)
+		return wrong;
 	/* Its own plug-in's host may be ended. */
 	return kill(child, SIGKILL) ? 34 : 0;
 }
@@ -185,22 +216,12 @@ static int parser(pid_t child)
 	return 0;
 }
 
-#define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
-
-static int nothing(void *unused)
-{
-	(void)unused;
-	return 0;
-}
-
 static int broker(pid_t child)
 {
 	static const long commands[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
 					 BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY,
 					 BPF_LINK_CREATE,     BPF_PROG_TEST_RUN };
 	int wrong = nobody(child), fd;
-	_Alignas(16) static char stack[65536];
-	static volatile pid_t tid = 1;
 
 	if (wrong)
 		return wrong;
@@ -213,18 +234,9 @@ static int broker(pid_t child)
 	fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || close(fd))
 		return 46;
-	/* Threads, and nothing that is more than a thread. */
-	DENIED(48, syscall(SYS_clone, THREAD & ~CLONE_THREAD, 0, 0, 0, 0));
-	DENIED(49, syscall(SYS_clone, THREAD | CLONE_NEWUSER, 0, 0, 0, 0));
-	DENIED(52, syscall(SYS_clone, THREAD | CLONE_PTRACE, 0, 0, 0, 0));
-	errno = 0;
-	if (syscall(SYS_clone3, NULL, 0) != -1 || errno != ENOSYS)
-		return 53;
-	if (clone(nothing, stack + sizeof(stack), THREAD | CLONE_CHILD_CLEARTID, NULL, NULL, NULL,
-		  &tid) < 0)
-		return 54;
-	while (tid)
-		sched_yield();
+	wrong = threads_only();
+	if (wrong)
+		return wrong;
 	return bpf_commands_pass(commands, refused_anyway ? 0 : 6) ? 0 : 47;
 }
 

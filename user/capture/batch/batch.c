@@ -39,8 +39,7 @@ void batches_free(struct batches *b)
 	hash_clear(hh, b->threads, t);
 	hash_each (b->processes, p) {
 		HASH_DEL(b->processes, p);
-		if (p->memory >= 0)
-			close(p->memory);
+		target_memory_free(p->memory);
 		free(p);
 	}
 	batch_marks_free(b);

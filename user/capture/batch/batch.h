@@ -37,6 +37,7 @@
 #include <sys/queue.h>
 
 #include "capture/internal.h"
+#include "capture/mappings/target_memory.h"
 #include "capture/merge_heap.h"
 #include "base/rare.h"
 
@@ -131,7 +132,8 @@ struct batch_thread {
 
 struct batch_process {
 	uint32_t pid;
-	int memory; /* /proc/PID/mem; -1: not open; -2: cannot be opened */
+	struct target_memory *memory; /* NULL: not open */
+	bool is_unreadable;	      /* its memory cannot be opened */
 	bool paused, stopped;
 	bool tables_missing; /* there was no space for some in batches_found */
 	LIST_HEAD(, batch_thread) threads;
@@ -172,6 +174,7 @@ struct batch_stream {
 	uint64_t lost; /* number of lost events before the gap */
 	/* losses.c: batch_loss_thread() of its owner, 0: no record has told; and when the stream was begun */
 	uint64_t loss_thread, begun_ns;
+	bool unread; /* the process held the lock of its memory at the last look */
 	bool unsorted;
 	unsigned searches; /* searches for the beginning of an event that are left for this batch */
 	/*
@@ -344,8 +347,8 @@ void batch_stream_add(struct capture *c, struct batch_stream *s, const struct ba
  * known.
  */
 uint64_t batches_read_memory(struct capture *c);
-/* Opens the memory of the process. Negative: it cannot be read. */
-int batch_process_open_memory(struct capture *c, struct batch_process *p);
+/* Opens the memory of the process. NULL: it cannot be read. */
+struct target_memory *batch_process_open_memory(struct capture *c, struct batch_process *p);
 
 /*
  * find_existing.c: adds the batches that threads of the process already have because it was

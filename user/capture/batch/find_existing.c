@@ -33,6 +33,7 @@
  */
 #define MOST_STEPS	    (1 << 20)
 #define COMPARISONS_IN_STEP 512
+#define STEPS_OF_READ	    8 /* another thread reads the memory */
 
 /* A live thread, and the address of its descriptor. */
 struct live_thread {
@@ -250,25 +251,30 @@ void batches_find_existing(struct capture *c, uint32_t pid, const struct file *f
 			   uint64_t offset)
 {
 	struct batch_search f = { .c = c, .process = batch_process_get(c->batches, pid) };
-	int memory = f.process ? batch_process_open_memory(c, f.process) : -1;
+	struct target_memory *memory = f.process ? batch_process_open_memory(c, f.process) : NULL;
 	uint64_t bias, owners[BATCH_SLOTS], address;
 	struct batch_head head;
+	int error;
 
-	if (memory < 0 || !file->batch_slots || !find_load_bias(file, start, offset, &bias))
+	if (!memory || !file->batch_slots || !find_load_bias(file, start, offset, &bias))
 		return;
-	if (!search_may_step(&f, 1)) {
+	if (!search_may_step(&f, STEPS_OF_READ)) {
 		c->batches->unfollowed++;
 		return;
 	}
-	if (pread(memory, owners, sizeof(owners), (off_t)(bias + file->batch_slots)) !=
-	    sizeof(owners))
+	error = target_memory_read(memory, bias + file->batch_slots, owners, sizeof(owners));
+	c->batches->unfollowed += error == -EAGAIN;
+	if (error)
 		return;
 	/* Slots are allocated in this order. */
 	for (unsigned i = 0; i < BATCH_SLOTS && owners[i]; i++) {
 		address = bias + file->batch_slots + BATCH_SLOTS_FROM + (uint64_t)i * BATCH_MAX;
-		if (!search_may_step(&f, 1))
-			c->batches->unfollowed++;
-		else if (pread(memory, &head, sizeof(head), (off_t)address) == sizeof(head))
+		error = search_may_step(&f, STEPS_OF_READ)
+				? target_memory_read(memory, address, &head, sizeof(head))
+				: -EAGAIN;
+		if (error)
+			c->batches->unfollowed += error == -EAGAIN;
+		else
 			c->batches->unfollowed += !add_found_batch(&f, file, address, &head);
 	}
 	free(f.threads);

@@ -404,8 +404,8 @@ static bool stream_ends_unread(struct capture *c, const struct batch_stream *s)
 
 	if (s->over || s->ended || !s->thread || !batch_stream_in_memory(s))
 		return false;
-	return (s->missing_ns && b->known_ns < b->until_ns) ||
-	       batch_process_open_memory(c, s->thread->process) < 0;
+	return s->unread || (s->missing_ns && b->known_ns < b->until_ns) ||
+	       !batch_process_open_memory(c, s->thread->process);
 }
 
 void batches_find_exited(struct batches *b)

@@ -15,23 +15,27 @@
  * thread waits for a CPU.
  */
 #define GIVEN_UP_NS 5000000000ull
+/* A process that holds the lock of its memory for this long is read when it has released it; others do not wait for it. */
+#define UNREAD_NS 1000000000ull
 /* Words that may wait for a late thread. */
 #define MAX_HELD_WORDS (128 << 20 >> 3)
 
-int batch_process_open_memory(struct capture *c, struct batch_process *p)
+struct target_memory *batch_process_open_memory(struct capture *c, struct batch_process *p)
 {
 	const struct broker_target target = { (pid_t)p->pid, 0 };
+	int fd;
 
-	if (p->memory != -1)
+	if (p->memory || p->is_unreadable)
 		return p->memory;
-	p->memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
-	if (p->memory == -EACCES || p->memory == -EPERM)
+	fd = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	if (fd == -EACCES || fd == -EPERM)
 		capture_log(c, 0,
 			    "not permitted to read the memory of process %u: its marks arrive when "
 			    "its buffers are full",
 			    p->pid);
-	if (p->memory < 0)
-		p->memory = -2;
+	if (fd >= 0)
+		p->memory = target_memory_new(fd);
+	p->is_unreadable = !p->memory;
 	return p->memory;
 }
 
@@ -39,10 +43,11 @@ enum head_state {
 	HEAD_REPLACED, /* the memory or the owner has changed; the kernel sends what was in it */
 	HEAD_CLOSED,   /* it is being handed over and emptied, so the contents may be incomplete */
 	HEAD_OPEN,
+	HEAD_LOCKED, /* the process holds the lock of its memory: nothing is known now */
 };
 
 /* *ret_first: the time of the first event; 0: there is none, or it is not complete. */
-static enum head_state read_batch_head(int memory, const struct batch_stream *s,
+static enum head_state read_batch_head(struct target_memory *memory, const struct batch_stream *s,
 				       struct batch_head *head, uint64_t *ret_first)
 {
 	struct {
@@ -50,9 +55,10 @@ static enum head_state read_batch_head(int memory, const struct batch_stream *s,
 		uint64_t first;
 	} read;
 	bool closed;
+	int error = target_memory_read(memory, s->key[1], &read, sizeof(read));
 
-	if (pread(memory, &read, sizeof(read), (off_t)s->key[1]) != sizeof(read))
-		return HEAD_REPLACED;
+	if (error)
+		return error == -EAGAIN ? HEAD_LOCKED : HEAD_REPLACED;
 	*head = read.head;
 	*ret_first = read.first;
 	closed = head->used != BATCH_USED(head) && head->stuck < BATCH_STUCK;
@@ -63,8 +69,8 @@ static enum head_state read_batch_head(int memory, const struct batch_stream *s,
 }
 
 /* False: it has been handed over in between. */
-static bool read_batch_events(struct capture *c, struct batch_stream *s, int memory,
-			      const struct batch_head *head)
+static bool read_batch_events(struct capture *c, struct batch_stream *s,
+			      struct target_memory *memory, const struct batch_head *head)
 {
 	struct batches *b = c->batches;
 	uint64_t bytes = head->used - sizeof(*head), first;
@@ -74,7 +80,7 @@ static bool read_batch_events(struct capture *c, struct batch_stream *s, int mem
 		bytes = sizeof(b->memory) - sizeof(*head);
 	if (head->base + bytes <= s->seen_to && head->stuck < BATCH_STUCK)
 		return true;
-	if (pread(memory, b->memory, bytes, (off_t)(s->key[1] + sizeof(*head))) != (ssize_t)bytes ||
+	if (target_memory_read(memory, s->key[1] + sizeof(*head), b->memory, bytes) ||
 	    read_batch_head(memory, s, &after, &first) != HEAD_OPEN || after.base != head->base)
 		return false;
 	batch_stream_add(c, s, head, b->memory, bytes, false);
@@ -121,12 +127,12 @@ static void give_up_batch(struct batches *b, struct batch_stream *s)
 static bool read_stream(struct capture *c, struct batch_stream *s)
 {
 	struct batches *b = c->batches;
-	int memory = batch_process_open_memory(c, s->thread->process);
+	struct target_memory *memory = batch_process_open_memory(c, s->thread->process);
 	struct batch_head head = { 0 };
 	uint64_t first = 0;
-	enum head_state state =
-		memory >= 0 ? read_batch_head(memory, s, &head, &first) : HEAD_REPLACED;
+	enum head_state state = memory ? read_batch_head(memory, s, &head, &first) : HEAD_REPLACED;
 
+	s->unread = state == HEAD_LOCKED;
 	if (state == HEAD_OPEN && s->missing_ns && s->missing_base != UINT64_MAX &&
 	    s->handed < s->missing_base && b->drained_ns > s->missing_ns)
 		give_up_missing(b, s);
@@ -143,6 +149,8 @@ static bool read_stream(struct capture *c, struct batch_stream *s)
 	/* What had been handed over when it was missed has been read by now, or it never came. */
 	if (s->missing_ns && b->drained_ns <= s->missing_ns)
 		return false;
+	if (s->missing_ns && state == HEAD_LOCKED)
+		return b->drained_ns - s->missing_ns >= UNREAD_NS;
 	/* The thread may be waiting for a CPU since it closed the batch, or it may have died. */
 	if (s->missing_ns && state == HEAD_CLOSED)
 		return b->drained_ns - s->missing_ns >= GIVEN_UP_NS;

@@ -33,7 +33,6 @@ struct batch_process *batch_process_get(struct batches *b, uint32_t pid)
 	p = hash_add_new(hh, b->processes, pid, pid);
 	if (!p)
 		return NULL;
-	p->memory = -1;
 	p->paused = b->paused;
 	p->from_ns = b->since_ns;
 	return p;
@@ -216,9 +215,9 @@ void batch_process_executed(struct batches *b, uint32_t pid)
 		return;
 	LIST_FOREACH(s, &p->streams, of_process)
 	batch_stream_retire(b, s);
-	if (p->memory >= 0)
-		close(p->memory);
-	p->memory = -1;
+	target_memory_free(p->memory);
+	p->memory = NULL;
+	p->is_unreadable = false;
 	p->tables_missing = false;
 }
 
@@ -236,7 +235,6 @@ void batch_process_exited(struct batches *b, uint32_t pid)
 	while (!LIST_EMPTY(&p->streams))
 		stream_leave_process(LIST_FIRST(&p->streams));
 	HASH_DEL(b->processes, p);
-	if (p->memory >= 0)
-		close(p->memory);
+	target_memory_free(p->memory);
 	free(p);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/mappings/target_memory.h"
 #include "capture/stacks/python_layout.h"
 #include "timeline/callstack.h"
 
@@ -65,7 +66,8 @@ struct python_process {
 	const struct python_file *file;
 	uint64_t bias; /* addresses minus those of the file */
 	uint32_t setup;
-	int memory;
+	struct target_memory *memory; /* NULL: it cannot be read */
+	bool is_locked;		      /* the process held the lock of its memory at the last look */
 	struct known_code *codes;
 	struct {
 		uint64_t code, word;
@@ -208,6 +210,7 @@ struct python_process *python_process_new(struct python *py, struct broker *brok
 	struct python_process *p;
 	struct python_setup setup;
 	uint64_t bias;
+	int memory;
 
 	if (!f || !f->is_python || !mapping_bias(file->elf, start, offset, &bias))
 		return NULL;
@@ -222,7 +225,9 @@ struct python_process *python_process_new(struct python *py, struct broker *brok
 		free(p);
 		return NULL;
 	}
-	p->memory = broker_open(broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	memory = broker_open(broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	if (memory >= 0)
+		p->memory = target_memory_new(memory);
 	return p;
 }
 
@@ -269,8 +274,7 @@ void python_process_free(struct python_process *p)
 	if (!p)
 		return;
 	setup_put(p->py, p->setup);
-	if (p->memory >= 0)
-		close(p->memory);
+	target_memory_free(p->memory);
 	hash_clear(hh, p->codes, c, line_table_put(p->py, c->table));
 	free(p);
 }
@@ -299,10 +303,11 @@ bool python_is_loop(const struct python_process *p, uint64_t address)
 
 static bool read_memory(void *context, uint64_t address, void *out, size_t size)
 {
-	const struct python_process *p = context;
+	struct python_process *p = context;
+	int error = p->memory ? target_memory_read(p->memory, address, out, size) : -EACCES;
 
-	return p->memory >= 0 && address <= INT64_MAX &&
-	       pread(p->memory, out, size, (off_t)address) == (ssize_t)size;
+	p->is_locked |= error == -EAGAIN;
+	return !error;
 }
 
 /* 40 bits, by a function that is the same in every process. */
@@ -350,7 +355,7 @@ static void load_code(struct python_process *p, struct known_code *known)
 	p->py->counts.without_lines += code.table_size && !known->table;
 }
 
-/* NULL: there are too many. */
+/* NULL: there are too many, or it cannot be read now. */
 static const struct known_code *get_code(struct python_process *p, uint64_t address, uint32_t check)
 {
 	const struct code_key key = { address, check };
@@ -362,9 +367,16 @@ static const struct known_code *get_code(struct python_process *p, uint64_t addr
 	if (HASH_COUNT(p->codes) >= MAX_CODES)
 		return NULL;
 	known = hash_add_new(hh, p->codes, key, key);
-	if (known)
-		load_code(p, known);
-	return known;
+	if (!known)
+		return NULL;
+	p->is_locked = false;
+	load_code(p, known);
+	if (known->function || !p->is_locked)
+		return known;
+	/* It is read when the process has released the lock of its memory. */
+	HASH_DEL(p->codes, known);
+	free(known);
+	return NULL;
 }
 
 /* The same function and line is the same frame in every process. */
@@ -394,16 +406,21 @@ static const struct code_frame *make_frame(struct python_process *p, uint64_t ad
 
 const struct code_frame *python_frame(struct python_process *p, uint64_t code, uint64_t word)
 {
+	const struct code_frame *frame;
 	unsigned place;
 
 	word &= ~PYTHON_FRAME_ENTRY;
 	place = (code >> 4 ^ word) & (RECENT_FRAMES - 1);
 	p->py->counts.frames++;
-	if (p->recent[place].code != code || p->recent[place].word != word ||
-	    !p->recent[place].frame) {
-		p->recent[place].frame = make_frame(p, code, word);
+	if (p->recent[place].code == code && p->recent[place].word == word &&
+	    p->recent[place].frame)
+		return p->recent[place].frame;
+	p->is_locked = false;
+	frame = make_frame(p, code, word);
+	if (!p->is_locked) {
+		p->recent[place].frame = frame;
 		p->recent[place].code = code;
 		p->recent[place].word = word;
 	}
-	return p->recent[place].frame;
+	return frame;
 }

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture/mappings/target_memory.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/*
+ * How long a read may take. Reading a page takes microseconds; the rest is for a reading thread that waits for a CPU
+ * beside busy programs.
+ */
+#define PATIENCE_NS 100000000ull
+/*
+ * Many processes may hold their locks in turns. So of all the time one part in so many is spent on reads that come to
+ * nothing, or this much for each.
+ */
+#define PATIENCE_SHARE	  10
+#define LEAST_PATIENCE_NS 1000000ull
+/* Threads that are stuck at the same time. */
+#define MOST_STUCK  16
+#define PIECE_BYTES 65536
+#define STACK_BYTES (64 << 10)
+
+struct target_memory {
+	int fd;
+	bool is_read; /* a thread is reading, or stuck */
+	bool is_free; /* the thread frees it when it comes back */
+};
+
+struct reading_thread {
+	pthread_cond_t wanted;
+	/* What is to be read; NULL: nothing, or it has been read. */
+	struct target_memory *memory;
+	uint64_t address;
+	size_t size;
+	ssize_t got;
+	bool is_given_up; /* nobody waits for it any more */
+	char bytes[PIECE_BYTES];
+};
+
+/* Of all threads. They live until the program ends, or until they come back from a read that was given up. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t finished;
+static struct reading_thread *ready;
+static unsigned n_stuck;
+/* Only the caller uses these. */
+static uint64_t patience_ns = PATIENCE_NS, patience_at_ns;
+
+struct target_memory *target_memory_new(int fd)
+{
+	struct target_memory *m = calloc(1, sizeof(*m));
+
+	if (m)
+		m->fd = fd;
+	else
+		close(fd);
+	return m;
+}
+
+/* Its descriptor must not be closed under a thread that reads: it might get another file's number. */
+void target_memory_free(struct target_memory *m)
+{
+	bool is_read;
+
+	if (!m)
+		return;
+	pthread_mutex_lock(&lock);
+	is_read = m->is_read;
+	m->is_free = true;
+	pthread_mutex_unlock(&lock);
+	if (is_read)
+		return;
+	close(m->fd);
+	free(m);
+}
+
+/* Called with the lock. */
+static void finish_read(struct reading_thread *t, ssize_t got)
+{
+	struct target_memory *m = t->memory;
+
+	t->got = got;
+	t->memory = NULL;
+	m->is_read = false;
+	if (m->is_free) {
+		close(m->fd);
+		free(m);
+	}
+}
+
+static void *reading_thread_run(void *context)
+{
+	struct reading_thread *t = context;
+
+	pthread_mutex_lock(&lock);
+	while (t->memory || !t->is_given_up) {
+		ssize_t got = -1;
+
+		if (!t->memory) {
+			pthread_cond_wait(&t->wanted, &lock);
+			continue;
+		}
+		/* It may have had no CPU until it was given up. */
+		if (!t->is_given_up) {
+			pthread_mutex_unlock(&lock);
+			got = pread(t->memory->fd, t->bytes, t->size, (off_t)t->address);
+			pthread_mutex_lock(&lock);
+		}
+		finish_read(t, got);
+		if (!t->is_given_up)
+			pthread_cond_signal(&finished);
+	}
+	n_stuck--;
+	pthread_mutex_unlock(&lock);
+	pthread_cond_destroy(&t->wanted);
+	free(t);
+	return NULL;
+}
+
+/* Signals are for the caller's thread. */
+static int start_thread(struct reading_thread *t)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, &attr, reading_thread_run, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -error;
+}
+
+static struct reading_thread *reading_thread_new(void)
+{
+	static bool prepared;
+	struct reading_thread *t = calloc(1, sizeof(*t));
+	pthread_condattr_t attr;
+
+	if (!t)
+		return NULL;
+	if (!prepared) {
+		pthread_condattr_init(&attr);
+		pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+		pthread_cond_init(&finished, &attr);
+		pthread_condattr_destroy(&attr);
+		prepared = true;
+	}
+	pthread_cond_init(&t->wanted, NULL);
+	if (!start_thread(t))
+		return t;
+	pthread_cond_destroy(&t->wanted);
+	free(t);
+	return NULL;
+}
+
+static uint64_t find_patience(uint64_t now_ns)
+{
+	uint64_t gained = (now_ns - patience_at_ns) / PATIENCE_SHARE;
+
+	patience_at_ns = now_ns;
+	patience_ns = gained < PATIENCE_NS - patience_ns ? patience_ns + gained : PATIENCE_NS;
+	return patience_ns > LEAST_PATIENCE_NS ? patience_ns : LEAST_PATIENCE_NS;
+}
+
+/* Called with the lock. False: it has not been read in time. */
+static bool await_read(struct reading_thread *t)
+{
+	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC), waited_ns;
+	uint64_t until_ns = began_ns + find_patience(began_ns);
+	const struct timespec until = { (time_t)(until_ns / 1000000000),
+					(long)(until_ns % 1000000000) };
+
+	while (t->memory && pthread_cond_timedwait(&finished, &lock, &until) != ETIMEDOUT)
+		;
+	if (!t->memory)
+		return true;
+	waited_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
+	patience_ns -= waited_ns < patience_ns ? waited_ns : patience_ns;
+	return false;
+}
+
+/* Called with the lock. */
+static int read_piece(struct target_memory *m, uint64_t address, void *out, size_t size)
+{
+	struct reading_thread *t = ready;
+
+	if (m->is_read || (!t && n_stuck >= MOST_STUCK))
+		return -EAGAIN;
+	if (!t)
+		t = ready = reading_thread_new();
+	if (!t)
+		return -EAGAIN;
+	m->is_read = true;
+	t->memory = m;
+	t->address = address;
+	t->size = size;
+	pthread_cond_signal(&t->wanted);
+	if (!await_read(t)) {
+		t->is_given_up = true;
+		ready = NULL;
+		n_stuck++;
+		return -EAGAIN;
+	}
+	if (t->got != (ssize_t)size)
+		return -EFAULT;
+	memcpy(out, t->bytes, size);
+	return 0;
+}
+
+int target_memory_read(struct target_memory *m, uint64_t address, void *out, size_t size)
+{
+	int error = 0;
+	char *at = out;
+
+	if (address > INT64_MAX || size > INT64_MAX - address)
+		return -EFAULT;
+	pthread_mutex_lock(&lock);
+	while (!error && size) {
+		size_t piece = size < PIECE_BYTES ? size : PIECE_BYTES;
+
+		error = read_piece(m, address, at, piece);
+		at += piece;
+		address += piece;
+		size -= piece;
+	}
+	pthread_mutex_unlock(&lock);
+	return error;
+}

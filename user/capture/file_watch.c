@@ -127,7 +127,7 @@ static void detach_written(struct capture *c, struct file *file)
 	file_detach(c, file);
 }
 
-static void refuse_retired(struct capture *c, const struct file *file)
+static void refuse_retired(struct capture *c, struct file *file)
 {
 	struct failure f;
 	char path[PATH_MAX];
@@ -135,7 +135,8 @@ static void refuse_retired(struct capture *c, const struct file *file)
 	failure_set(&f, -EMFILE, "cannot attach again to", "",
 		    "too many recorded files have been written to");
 	files_report_refused(c, file_path(file, path), &f);
-	files_refuse(c, file->device, file->inode);
+	files_refuse_open(c, file->device, file->inode, file->fd);
+	file->fd = -1;
 }
 
 /*
@@ -149,7 +150,7 @@ void file_retire(struct capture *c, struct file *file)
 	if (file->n_links || file->n_data_links)
 		detach_written(c, file);
 	file_unwatch(c, file);
-	if (files_too_many_retired(c))
+	if (file->fd >= 0 && files_too_many_retired(c))
 		refuse_retired(c, file);
 	if (file->fd >= 0)
 		close(file->fd);

@@ -437,22 +437,34 @@ static bool has_other_key_attached(struct capture *c, struct file *file)
 	return false;
 }
 
+static struct file *add_refused(struct capture *c, uint64_t device, uint64_t inode, int fd)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return NULL;
+	file->device = device;
+	file->inode = inode;
+	file->fd = fd;
+	file->refused = true;
+	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	return file;
+}
+
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode, pid_t pid)
 {
 	struct file *file = file_find(c, device, inode);
 
 	if (!file)
-		file = calloc(1, sizeof(*file));
-	if (!file)
-		return;
-	if (!file->refused) {
-		file->device = device;
-		file->inode = inode;
-		file->fd = -1;
-		file->refused = true;
-		HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
-	}
-	file_refuse_pid(c, file, pid);
+		file = add_refused(c, device, inode, -1);
+	if (file)
+		file_refuse_pid(c, file, pid);
+}
+
+void files_refuse_open(struct capture *c, uint64_t device, uint64_t inode, int fd)
+{
+	if (!add_refused(c, device, inode, fd))
+		close(fd);
 }
 
 /*

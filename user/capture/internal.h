@@ -555,6 +555,8 @@ void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
  * getting its number, so it is tried again for each other process.
  */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode, pid_t pid);
+/* Refuses a file for all processes. It stays open, so that no other one gets its number. */
+void files_refuse_open(struct capture *c, uint64_t device, uint64_t inode, int fd);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news);
 /* Attaches to what files_add() left out while `hold_sites_later` was set. */

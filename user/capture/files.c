@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of the files that traced processes have mapped. Each file is read once, for any number of
- * processes that map it: its markers, and the functions at which threads are held. file_attach.c attaches
+ * processes that map it: its markers, and the functions at which threads are held. attach/ attaches
  * to it.
  */
 #include "capture/file_limits.h"

@@ -487,7 +487,7 @@ struct site *site_new(struct capture *c);
 /* The attach cookie of a site. */
 /* Whether the file makes marks of any domain, besides those of the control site. */
 bool file_has_marks(const struct file *file);
-/* file_attach.c. Attaches for this process, unless that is done already. */
+/* attach/each_process.c. Attaches for this process, unless that is done already. */
 int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f);
 /* Whether the kernel may have refused because of the memory of one process. */
 bool file_error_is_of_one_process(int error);
@@ -614,7 +614,7 @@ bool capture_hides(const struct capture *c);
 /* Whether each process has links of its own, instead of one link for all. */
 bool capture_attaches_each(const struct capture *c);
 /*
- * file_attach.c: a process was forked. If each process has links of its own, the broker gives it those of its parent; of a
+ * attach/each_process.c: a process was forked. If each process has links of its own, the broker gives it those of its parent; of a
  * file that cannot be attached to for all processes it gets links here.
  */
 void files_follow(struct capture *c, pid_t parent, pid_t child);

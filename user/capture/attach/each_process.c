@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links of single processes, where a file cannot be attached to for all of them at once: they come with the process, or with
+ * its parent, and leave with it.
+ */
+#include "capture/attach/internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "capture/file_limits.h"
+#include "capture/file_watch.h"
+
+bool file_attaches_each(const struct capture *c, const struct file *file)
+{
+	return capture_attaches_each(c) || file->alone;
+}
+
+static bool pids_have(const pid_t *pids, unsigned n, pid_t pid)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static bool pids_add(pid_t **pids, unsigned *n, pid_t pid)
+{
+	pid_t *more = realloc(*pids, (*n + 1) * sizeof(*more));
+
+	if (!more)
+		return false;
+	*pids = more;
+	more[(*n)++] = pid;
+	return true;
+}
+
+static void pids_remove(pid_t *pids, unsigned *n, pid_t pid)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		if (pids[i] != pid)
+			pids[kept++] = pids[i];
+	}
+	*n = kept;
+}
+
+bool file_has_pid(const struct file *file, pid_t pid)
+{
+	return pids_have(file->pids, file->n_pids, pid);
+}
+
+static void file_add_pid(struct file *file, pid_t pid)
+{
+	pids_add(&file->pids, &file->n_pids, pid);
+}
+
+bool file_refuses_pid(const struct file *file, pid_t pid)
+{
+	return pids_have(file->refused_pids, file->n_refused_pids, pid);
+}
+
+bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid)
+{
+	return pid && (file->fd < 0 || file_attaches_each(c, file)) &&
+	       pids_add(&file->refused_pids, &file->n_refused_pids, pid);
+}
+
+void files_forget_refusals(struct capture *c, pid_t pid)
+{
+	hash_each (c->files, file)
+		pids_remove(file->refused_pids, &file->n_refused_pids, pid);
+}
+
+/* Whether this process has to be attached to although the file is. */
+bool file_lacks_pid(const struct capture *c, const struct file *file, pid_t pid)
+{
+	return pid && file_attaches_each(c, file) && !file_has_pid(file, pid) &&
+	       !file_refuses_pid(file, pid);
+}
+
+static int attach_for_pid(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	int error;
+
+	/* Those that come are attached to. */
+	if (!pid || file_has_pid(file, pid))
+		return 0;
+	error = file_attach_all_or_nothing(c, file, pid, f);
+	/* It is going to execute a program by which it will be recorded. It is attached to when it has done so. */
+	if (error == -EPERM && file->alone)
+		return 0;
+	/* Out of memory: the broker is asked again, and says that the process has the links. */
+	if (!error)
+		file_add_pid(file, pid);
+	return error;
+}
+
+/*
+ * The kernel refuses a link for all processes if it cannot write to the memory of one of them: a semaphore that it cannot
+ * increment (EINVAL), a guard page (EFAULT), no memory in its control group. Whoever may read the file can map it and do
+ * that to memory of their own. So then each process that is recorded gets links of its own, until none of them is left and
+ * all can be tried again.
+ */
+bool file_error_is_of_one_process(int error)
+{
+	return error == -EINVAL || error == -EFAULT || error == -ENOMEM || error == -EIO;
+}
+
+static void file_set_alone(struct capture *c, struct file *file, const struct failure *f)
+{
+	char path[PATH_MAX];
+
+	capture_log(c, file->was_alone ? 1 : 0,
+		    "'%s' is attached to for each process by itself: %s", file_path(file, path),
+		    f ? f->reason : "refused");
+	file_forget_known(c, file);
+	file->alone = file->was_alone = true;
+}
+
+/* Attaches for this process, unless it is attached already. */
+int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	int error;
+
+	if (capture_attaches_each(c) && !pid)
+		return file_attach_all_or_nothing(c, file, 0, f);
+	file->alone &= file->n_links || file->n_data_links;
+	if (file_attaches_each(c, file))
+		return attach_for_pid(c, file, pid, f);
+	if (file->n_links)
+		return 0;
+	error = file_attach_all_or_nothing(c, file, 0, f);
+	if (!file_error_is_of_one_process(error))
+		return error;
+	file_set_alone(c, file, f);
+	return attach_for_pid(c, file, pid, f);
+}
+
+/* A process that was already running: marks of it may be missing. */
+static void attach_late(struct capture *c, struct file *file, pid_t pid)
+{
+	struct failure f = { 0 };
+	char path[PATH_MAX];
+	int error = attach_for_pid(c, file, pid, &f);
+
+	if (error == -ESRCH)
+		return;
+	if (!error) {
+		c->late++;
+		return;
+	}
+	file_refuse_pid(c, file, pid);
+	files_report_refused(c, file_path(file, path), &f);
+}
+
+void files_follow(struct capture *c, pid_t parent, pid_t child)
+{
+	if (!c->options.follow_children)
+		return;
+	/* The number may have been that of a process whose exit was lost. */
+	files_release(c, child);
+	hash_each (c->files, file) {
+		if (!file_has_pid(file, parent) || c->stopping)
+			continue;
+		if (capture_attaches_each(c))
+			file_add_pid(file, child);
+		else
+			attach_late(c, file, child);
+	}
+}
+
+static void leaving_add_pid(struct leaving *l, struct file_link *links, unsigned *n, pid_t pid)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		if (links[i].pid == pid)
+			leaving_add(l, links[i]);
+		else
+			links[kept++] = links[i];
+	}
+	*n = kept;
+}
+
+/* A process that had links of its own has ended. The kernel would keep them. */
+static void file_release_alone(struct capture *c, struct file *file, pid_t pid)
+{
+	struct leaving leaving = { .c = c, .later = true };
+
+	if (!file->alone || !file_has_pid(file, pid))
+		return;
+	leaving_add_pid(&leaving, file->links, &file->n_links, pid);
+	leaving_add_pid(&leaving, file->data_links, &file->n_data_links, pid);
+	if (file->n_pids == 1) {
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+		leaving_add_all(&leaving, file->links, &file->n_links, 0);
+	}
+	leaving_detach(&leaving);
+}
+
+void files_release(struct capture *c, pid_t pid)
+{
+	hash_each (c->files, file) {
+		file_release_alone(c, file, pid);
+		pids_remove(file->pids, &file->n_pids, pid);
+	}
+	files_forget_refusals(c, pid);
+}
+
+/*
+ * Detaches from a file that was attached to for all processes. attach_alone() attaches to it for each. Marks that come
+ * between are missing, so it counts as attached late.
+ */
+static void file_leave_all(struct leaving *leaving, struct file *file, const struct failure *f)
+{
+	leaving->c->late += file->n_links || file->n_data_links;
+	leaving_add_all(leaving, file->data_links, &file->n_data_links, 0);
+	leaving_add_all(leaving, file->links, &file->n_links, 0);
+	file_set_alone(leaving->c, file, f);
+	leaving->c->files_go_alone = true;
+}
+
+void attach_alone(struct capture *c)
+{
+	if (!c->files_go_alone)
+		return;
+	c->files_go_alone = false;
+	hash_each (c->processes, p) {
+		const struct broker_target target = { p->pid, 0 };
+		unsigned marked, fresh;
+		struct failure f;
+
+		process_scan(c, &target, &marked, &fresh, &f);
+	}
+}
+
+void attach_more(struct leaving *leaving, struct file *file, attach_fn *attach)
+{
+	struct capture *c = leaving->c;
+	struct failure f = { 0 };
+	char path[PATH_MAX];
+	int error = file_attaches_each(c, file) ? 0 : attach(c, file, 0, &f);
+
+	if (file_error_is_of_one_process(error)) {
+		file_leave_all(leaving, file, &f);
+		return;
+	}
+	for (unsigned i = 0; i < file->n_pids; i++) {
+		/* The process may have exited meanwhile. */
+		int failed = attach(c, file, file->pids[i], &f);
+
+		error = failed == -ESRCH ? error : failed ?: error;
+	}
+	if (error)
+		files_report_refused(c, file_path(file, path), &f);
+}
+
+void files_attach_hold_sites(struct capture *c)
+{
+	struct leaving leaving = { .c = c };
+
+	hash_each (c->files, file) {
+		if (file->hold_sites_pending)
+			attach_more(&leaving, file, attach_hold_sites);
+	}
+	leaving_detach(&leaving);
+	attach_alone(c);
+}

@@ -5,10 +5,7 @@
  * a further field at the end, which it writes. And the type of attachment is put into them after they were prepared.
  */
 #define _GNU_SOURCE
-/* Its options are constant in some versions only. */
-#define bpf_prog_load declared_by_libbpf
 #include <bpf/bpf.h>
-#undef bpf_prog_load
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
 #include <string.h>
@@ -32,13 +29,24 @@ static struct {
 } handlers[HANDLERS];
 static int loading;
 
-#define NEXT(name)                               \
-	__typeof__(&name) next;                  \
-	void *address = dlsym(RTLD_NEXT, #name); \
-                                                 \
+static void *libbpf; /* proftrace opens it, and asks dlsym() for its functions */
+
+static void *original_dlsym(void *handle, const char *name)
+{
+	void *(*original)(void *handle, const char *name);
+	void *address = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+
+	memcpy(&original, &address, sizeof(original));
+	return original(handle, name);
+}
+
+#define NEXT(name)                                     \
+	__typeof__(&name) next;                        \
+	void *address = original_dlsym(libbpf, #name); \
+                                                       \
 	memcpy(&next, &address, sizeof(next))
 
-int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
+static int later_bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
 {
 	NEXT(bpf_object__load_skeleton);
 	int error;
@@ -49,7 +57,7 @@ int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
 	return error;
 }
 
-int bpf_map__reuse_fd(struct bpf_map *map, int fd)
+static int later_bpf_map__reuse_fd(struct bpf_map *map, int fd)
 {
 	NEXT(bpf_map__reuse_fd);
 
@@ -58,14 +66,11 @@ int bpf_map__reuse_fd(struct bpf_map *map, int fd)
 	return next(map, fd);
 }
 
-int bpf_map__fd(const struct bpf_map *map)
+static int later_bpf_map__fd(const struct bpf_map *map)
 {
-	const void *caller = __builtin_return_address(0);
-	Dl_info info;
 	NEXT(bpf_map__fd);
 
-	/* libbpf itself asks, too. */
-	if (!loading || (dladdr(caller, &info) && strstr(info.dli_fname, "libbpf.so")))
+	if (!loading)
 		return next(map);
 	for (unsigned i = 0; i < n_given; i++) {
 		if (given[i] == map)
@@ -78,19 +83,20 @@ static int prepare_later(struct bpf_program *program, struct bpf_prog_load_opts 
 {
 	struct later_opts later = { .known = *opts };
 	int error;
+	NEXT(bpf_program__expected_attach_type);
 
 	later.known.sz = sizeof(later);
 	later.known.expected_attach_type = 0;
 	error = handlers[i].original(program, &later.known, handlers[i].cookie);
 	later.known.sz = opts->sz;
-	later.known.expected_attach_type = bpf_program__expected_attach_type(program);
+	later.known.expected_attach_type = next(program);
 	*opts = later.known;
 	return error;
 }
 
-int libbpf_register_prog_handler(const char *section, enum bpf_prog_type type,
-				 enum bpf_attach_type attach,
-				 const struct libbpf_prog_handler_opts *opts)
+static int later_libbpf_register_prog_handler(const char *section, enum bpf_prog_type type,
+					      enum bpf_attach_type attach,
+					      const struct libbpf_prog_handler_opts *opts)
 {
 	struct libbpf_prog_handler_opts later;
 	NEXT(libbpf_register_prog_handler);
@@ -107,9 +113,9 @@ int libbpf_register_prog_handler(const char *section, enum bpf_prog_type type,
 	return next(section, type, attach, &later);
 }
 
-int bpf_prog_load(enum bpf_prog_type type, const char *name, const char *license,
-		  const struct bpf_insn *insns, size_t n_insns,
-		  const struct bpf_prog_load_opts *opts)
+static int later_bpf_prog_load(enum bpf_prog_type type, const char *name, const char *license,
+			       const struct bpf_insn *insns, size_t n_insns,
+			       const struct bpf_prog_load_opts *opts)
 {
 	size_t size = opts ? opts->sz : 0;
 	struct later_opts *later = (struct later_opts *)opts;
@@ -123,4 +129,26 @@ int bpf_prog_load(enum bpf_prog_type type, const char *name, const char *license
 	later->known.sz = size;
 	later->written = 1;
 	return fd;
+}
+
+void *dlsym(void *handle, const char *name)
+{
+	static const struct {
+		const char *name;
+		void (*function)(void);
+	} later[] = {
+#define LATER(name) { #name, (void (*)(void))later_##name }
+		LATER(bpf_object__load_skeleton),    LATER(bpf_map__reuse_fd), LATER(bpf_map__fd),
+		LATER(libbpf_register_prog_handler), LATER(bpf_prog_load),
+	};
+	void *address;
+
+	for (unsigned i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		if (strcmp(name, later[i].name) != 0)
+			continue;
+		libbpf = handle;
+		memcpy(&address, &later[i].function, sizeof(address));
+		return address;
+	}
+	return original_dlsym(handle, name);
 }

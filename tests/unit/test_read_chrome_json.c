@@ -71,9 +71,9 @@ static void all_kinds(void **state)
 		"f 1/2 8000 [mine] #77631ad2131e5a97\n" /* its words make it another arrow */
 		"s 1/2 8000 [mine] #77631ad2131e5a97\n"
 		"f 1/2 9000 #10\n"
-		"s 1/2 10000 #5 k=i1\n"
-		"f 1/2 11000 #ffffffffffffffff\n"
-		"lost 1/2 12000 *77\n"
+		"i 1/2 10000 flow out id=i5 k=i1\n"
+		"i 1/2 11000 flow in id='18446744073709551615'\n"
+		"i 1/2 12000 events lost count=i77\n"
 		"ip 1/0 2000 p\n"
 		"ig 1/0 3000 g\n"
 		"b 1/0 4000 l [c] #ff id=i3\n"
@@ -130,6 +130,26 @@ static void counters_with_an_id(void **state)
 	      "C 1/0 1000 fps[1] v=i10\nC 1/0 2000 fps[2] v=i1000\nC 1/0 3000 fps[0x1] =i12\n"
 	      "C 1/0 4000 counters[7] v=i1\nC 1/0 5000 [0x154eedaf0b4e1097] v=i1\n"
 	      "C 1/0 6000 fps v=i11\n");
+}
+
+/* Those of the recorder, and marks of the same names. */
+static void instants_of_the_recorder(void **state)
+{
+#define I(name, more, args)                                                                     \
+	"{\"name\":\"" name "\"" more ",\"ph\":\"i\",\"ts\":1,\"pid\":1,\"tid\":2,\"s\":\"t\"," \
+	"\"args\":{" args "}}"
+#define OURS ",\"recorder\":true"
+	(void)state;
+	READS("[{\"name\":\"proftrace\",\"ph\":\"M\",\"args\":{}},\n" I("flow out", OURS, "\"id\":5,\"k\":1") "," I(
+		      "flow in", OURS,
+		      "\"id\":6") "," I("events lost", OURS,
+					"\"count\":77") "," I("events lost", "",
+							      "\"count\":78") "," I("flow out", "",
+										    "\"id\":7") "]",
+	      "s 1/2 1000 #5 k=i1\nf 1/2 1000 #6\nlost 1/2 1000 *77\n"
+	      "i 1/2 1000 events lost count=i78\ni 1/2 1000 flow out id=i7\n");
+#undef I
+#undef OURS
 }
 
 /* As our writer says what was counted in a slice. */
@@ -694,6 +714,7 @@ int main(void)
 		cmocka_unit_test(all_kinds),
 		cmocka_unit_test(counters),
 		cmocka_unit_test(counters_with_an_id),
+		cmocka_unit_test(instants_of_the_recorder),
 		cmocka_unit_test(deltas_of_counters),
 		cmocka_unit_test(names),
 		cmocka_unit_test(the_object_form),

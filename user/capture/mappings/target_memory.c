@@ -26,8 +26,7 @@
 /* Threads that are stuck at the same time. */
 #define MOST_STUCK  16
 #define PIECE_BYTES 65536
-#define STACK_BYTES \
-	(1 << 20) /* with the space that the C library keeps for libraries that are loaded late */
+#define STACK_BYTES (64 << 10)
 
 struct target_memory {
 	int fd;

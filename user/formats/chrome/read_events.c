@@ -243,7 +243,8 @@ static int chrome_read_loose_flow(struct chrome *c)
 	return chrome_send_event(c);
 }
 
-static int chrome_read_instant(struct chrome *c)
+/* An instant that the writer has made: programs may make some of the same name. Returns false if it is none. */
+static bool chrome_read_own_instant(struct chrome *c, int *ret_error)
 {
 	uint64_t count;
 
@@ -253,13 +254,24 @@ static int chrome_read_instant(struct chrome *c)
 		c->draft->n_args = 0;
 		c->draft->event.name = NULL;
 		c->draft->event.size = count;
-		return chrome_send_event(c);
+		*ret_error = chrome_send_event(c);
+	} else if (chrome_is_named(c, "switches lost")) {
+		*ret_error = chrome_switches_lost(c);
+	} else if ((chrome_is_named(c, "flow out") || chrome_is_named(c, "flow in")) &&
+		   chrome_find_arg(c, "id")) {
+		*ret_error = chrome_read_loose_flow(c);
+	} else {
+		return false;
 	}
-	if (c->own && chrome_is_named(c, "switches lost"))
-		return chrome_switches_lost(c);
-	if ((chrome_is_named(c, "flow out") || chrome_is_named(c, "flow in")) &&
-	    chrome_find_arg(c, "id"))
-		return chrome_read_loose_flow(c);
+	return true;
+}
+
+static int chrome_read_instant(struct chrome *c)
+{
+	int error;
+
+	if (c->fields.recorder && chrome_read_own_instant(c, &error))
+		return error;
 	if (c->fields.scope == 'g' || c->fields.scope == 'p')
 		chrome_start_event(c, EVENT_INSTANT);
 	else

@@ -19,7 +19,7 @@ static const struct known_field {
 	FIELD("continued", FIELD_CONTINUED), FIELD("memory", FIELD_MEMORY),
 	FIELD("address", FIELD_ADDRESS), FIELD("track", FIELD_TRACK),
 	FIELD("bind_id", FIELD_BIND), FIELD("flow_in", FIELD_FLOW_IN),
-	FIELD("flow_out", FIELD_FLOW_OUT),
+	FIELD("flow_out", FIELD_FLOW_OUT), FIELD("recorder", FIELD_RECORDER),
 }, around[] = {
 	FIELD("traceEvents", FIELD_EVENTS),
 	FIELD("baseTimeNanoseconds", FIELD_BASE_TIME), /* PyTorch's: ns since 1970 */

@@ -105,6 +105,8 @@ int chrome_on_boolean(void *context, int value)
 		p->c.fields.flow_out = value;
 	else if (p->where == IN_EVENT && p->field == FIELD_CONTINUED)
 		p->c.fields.continued = value;
+	else if (p->where == IN_EVENT && p->field == FIELD_RECORDER)
+		p->c.fields.recorder = p->c.own && value;
 	return parser_misplaced(p);
 }
 

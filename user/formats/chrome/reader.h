@@ -47,6 +47,7 @@ enum chrome_field {
 	FIELD_ADDRESS,
 	FIELD_SIZE,
 	FIELD_CONTINUED,
+	FIELD_RECORDER,
 	FIELD_TRACK,
 	FIELD_ARGS,
 	FIELD_BIND,
@@ -73,6 +74,7 @@ struct chrome_fields {
 	bool flow_out;
 	bool broken;	/* a time is malformed */
 	bool continued; /* our own files: repeated from an earlier file */
+	bool recorder;	/* our own files: no program has made it */
 	int64_t ts;	/* ns since the base of the file */
 	int64_t dur;
 	uint64_t id;

@@ -240,7 +240,8 @@ static int chrome_write_sched_gap(struct chrome_sched *s, struct json_writer *j,
 	}
 	if (error)
 		return error;
-	at = json_literal(json_start(j), ",\n{\"name\":\"switches lost\",\"ph\":\"i\",\"ts\":");
+	at = json_literal(json_start(j),
+			  ",\n{\"name\":\"switches lost\",\"recorder\":true,\"ph\":\"i\",\"ts\":");
 	at = json_time(j, at, fact->ts_ns);
 	at = json_literal(at, ",\"pid\":0,\"s\":\"g\"");
 	at = json_open_args(j, at);

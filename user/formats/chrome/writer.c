@@ -43,6 +43,8 @@
  *	why threads were blocked	complete events ("X") of category "wait" inside the slices of their threads
  *	lost marks			instants `events lost` and the account in the last event, but no
  *					statistics that a loader would show
+ *	what tells these instants and	a key "recorder" that viewers ignore
+ *	`flow out` from marks
  *	the end				the last event, `proftrace_account`, and the bracket after it
  */
 #include <stdlib.h>
@@ -407,9 +409,9 @@ static int chrome_write_loose_flow(struct chrome_json *c, const struct fact *fac
 	char *at = json_start(j);
 
 	if (fact->kind == FACT_FLOW_OUT)
-		at = json_literal(at, ",\n{\"name\":\"flow out\"");
+		at = json_literal(at, ",\n{\"name\":\"flow out\",\"recorder\":true");
 	else
-		at = json_literal(at, ",\n{\"name\":\"flow in\"");
+		at = json_literal(at, ",\n{\"name\":\"flow in\",\"recorder\":true");
 	if (fact->category) {
 		at = json_literal(at, ",\"cat\":");
 		at = json_name(j, at, fact->category, LIMIT_NAME);
@@ -441,7 +443,7 @@ static int chrome_write_flow(struct chrome_json *c, const struct fact *fact)
 static int chrome_write_lost(struct chrome_json *c, const struct fact *fact)
 {
 	struct json_writer *j = &c->writer;
-	char *at = json_literal(json_start(j), ",\n{\"name\":\"events lost\"");
+	char *at = json_literal(json_start(j), ",\n{\"name\":\"events lost\",\"recorder\":true");
 
 	at = chrome_put_phase(j, at, fact, 'i');
 	at = chrome_put_scope(at, chrome_fact_scope(fact));

@@ -26,7 +26,8 @@
 /* Threads that are stuck at the same time. */
 #define MOST_STUCK  16
 #define PIECE_BYTES 65536
-#define STACK_BYTES (64 << 10)
+#define STACK_BYTES \
+	(1 << 20) /* with the space that the C library keeps for libraries that are loaded late */
 
 struct target_memory {
 	int fd;

@@ -441,6 +441,8 @@ $(foreach c,gcc clang,$(foreach o,O0 O2 O3,$(eval $(call UNWOUND,$c,$o,,-fomit-f
 # What attacks, in tests/attacks. One has a directory of libraries that its test overwrites with another, one has two thousand.
 $B/tests/attacks/names_files: ATTACK_LIBS := -Wl,-rpath,/placeholder/$(subst 0,xxxxxxxxxx,0000000000)
 $B/tests/attacks/linked_far: ATTACK_LIBS := -Wl,-rpath,0$(subst 3,:0:0:0:0:0:0:0:0:0:0,$(subst 2,3333333333,$(subst 1,2222222222,11)))
+# It has no file mapped that others have, whose uprobes would wait for it.
+$B/tests/attacks/locks_memory: ATTACK_LIBS := -static
 $B/tests/attacks/%: tests/attacks/programs/%.c include/proftrace.h $(wildcard tests/attacks/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"

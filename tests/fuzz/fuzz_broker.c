@@ -106,6 +106,16 @@ void closers_end(struct closers *closers)
 	(void)closers;
 }
 
+/* decode.c, which maps the file and looks into the memory */
+int sites_decode(const struct loaded_programs *programs, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	must(programs && elf_fd >= 0 && sites && n && n <= BROKER_MAX_SITES);
+	links[0] = any_descriptor();
+	*n_links = 1;
+	return 0;
+}
+
 void links_drop(struct closers *closers, const int *fds, unsigned n)
 {
 	(void)closers;

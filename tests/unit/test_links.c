@@ -12,6 +12,7 @@
 #include "privilege/broker/links.c"
 
 #define EMPTY	   900 /* the program that does nothing */
+#define DECODES	   901
 #define PROGRAMS   1000
 #define PARENT	   10
 #define CHILD	   11
@@ -23,7 +24,7 @@ static struct {
 	int program;
 	pid_t pid;
 } made[64];
-static unsigned n_made, closed;
+static unsigned n_made, closed, decoded;
 static int refusal; /* what the kernel answers; 0: it attaches */
 static pid_t refused_pid;
 static int refusal_of_pid; /* what it answers for this process */
@@ -44,6 +45,24 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	made[n_made].pid = pid;
 	links[0] = (int)n_made++;
 	*n_links = 1;
+	return 0;
+}
+
+unsigned links_most(const struct loaded_programs *unused, unsigned n)
+{
+	(void)unused, (void)n;
+	return 1;
+}
+
+int sites_decode(const struct loaded_programs *unused, int elf, const struct broker_site *sites,
+		 unsigned n, int *fds, unsigned *n_fds)
+{
+	(void)unused, (void)elf, (void)sites, (void)n;
+	fds[0] = (int)n_made;
+	made[n_made].program = DECODES;
+	made[n_made++].pid = 0;
+	*n_fds = 1;
+	decoded++;
 	return 0;
 }
 
@@ -91,7 +110,7 @@ static int start(void **state)
 		programs.program_fds[i] = PROGRAMS + (int)i;
 	memset(&account, 0, sizeof(account));
 	programs.shared = &account;
-	n_made = closed = 0;
+	n_made = closed = decoded = 0;
 	refusal = 0;
 	refused_pid = 0;
 	elf_fd = memfd_create("program", MFD_CLOEXEC);
@@ -265,6 +284,55 @@ static void not_too_many_sites_of_others(void **state)
 	assert_int_equal(links->n_foreign, 0);
 }
 
+/* A file and one that an overlay shows may have the same numbers. What slows others down is counted, whichever came first. */
+static void of_others_is_another_link(void **state)
+{
+	const struct broker_site sites[] = { { 0x100, 0, 1 }, { 0x200, 0, 1 } };
+	const int fd = 700;
+	uint32_t first, number;
+	struct link_sites of;
+	struct failure f;
+
+	(void)state;
+	links->most_foreign = 2;
+	first = attach(PARENT, BROKER_USDT, 1);
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_USDT, sites, 2, true), 0);
+	of.foreign = true;
+	assert_false(links_has(links, &of, PARENT, &number));
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), 0);
+	n_made++;
+	assert_int_equal(links_add(links, &programs, &of, CHILD, &fd, 1, &number), 0);
+	link_sites_free(&of);
+	assert_int_not_equal(number, first);
+	assert_int_equal(links->n_foreign, 2);
+	assert_int_equal(links_inherit(links, &programs, links_process_new(links, GRANDCHILD),
+				       links_process(links, CHILD)),
+			 -EMFILE);
+	links_forget(links, CHILD);
+	assert_int_equal(links->n_foreign, 0);
+}
+
+/* As long as anything is attached, instructions stay as they were decoded. */
+static void decoded_when_there_is_none(void **state)
+{
+	struct process *child;
+
+	(void)state;
+	attach(PARENT, BROKER_FUNCTIONS, 1);
+	child = fork_process(PARENT, CHILD);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)), 0);
+	links_forget(links, PARENT);
+	assert_int_equal(links_attach_all(links, &programs, links_process_new(links, GRANDCHILD)),
+			 0);
+	assert_int_equal(decoded, 0);
+	links_forget(links, CHILD);
+	links_forget(links, GRANDCHILD);
+	assert_int_equal(links_attach_all(links, &programs, links_process_new(links, PARENT)), 0);
+	assert_int_equal(decoded, 1);
+	assert_int_equal(links_attach_all(links, &programs, links_process_new(links, CHILD)), 0);
+	assert_int_equal(decoded, 1);
+}
+
 /* Nobody reads any more what a process that was forked then records. */
 static void nothing_after_the_end(void **state)
 {
@@ -436,6 +504,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_number_for_several, start, end),
 		cmocka_unit_test_setup_teardown(a_child_inherits, start, end),
 		cmocka_unit_test_setup_teardown(not_too_many_sites, start, end),
+		cmocka_unit_test_setup_teardown(of_others_is_another_link, start, end),
+		cmocka_unit_test_setup_teardown(decoded_when_there_is_none, start, end),
 		cmocka_unit_test_setup_teardown(not_too_many_sites_of_others, start, end),
 		cmocka_unit_test_setup_teardown(nothing_after_the_end, start, end),
 		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),

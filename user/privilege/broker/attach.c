@@ -24,6 +24,11 @@
 #include "privilege/broker/uprobe_multi.h"
 
 #define MULTI_RETURN 1 /* BPF_F_UPROBE_MULTI_RETURN */
+/*
+ * Of one link: in a process with tens of thousands of mappings the kernel takes a millisecond and more for each site, and
+ * nothing interrupts it. Between two links one looks whether somebody still wants them.
+ */
+#define LINK_SITES 512
 
 int uprobe_multi_link(enum uprobe_form form, int program_fd, const char *path,
 		      const uint64_t *offsets, const uint64_t *semaphores, const uint64_t *cookies,
@@ -60,6 +65,16 @@ struct owner {
 	int traced_fd; /* the map; -1: it need not be traced */
 };
 
+static bool has_ended(const struct loaded_programs *programs)
+{
+	return programs->ended && __atomic_load_n(programs->ended, __ATOMIC_ACQUIRE);
+}
+
+unsigned links_most(const struct loaded_programs *programs, unsigned n)
+{
+	return programs->uprobe_multi ? (n + LINK_SITES - 1) / LINK_SITES : n;
+}
+
 static bool owner_is_there(const struct owner *owner)
 {
 	const uint32_t pid = (uint32_t)owner->pid;
@@ -68,12 +83,12 @@ static bool owner_is_there(const struct owner *owner)
 	return !pid || owner->traced_fd < 0 || !bpf_map_lookup_elem(owner->traced_fd, &pid, &flags);
 }
 
-static int attach_multi(enum uprobe_form form, int program_fd, const char *path,
-			const struct owner *owner, const struct broker_site *sites, unsigned n,
-			int *links)
+static int attach_portion(enum uprobe_form form, int program_fd, const char *path,
+			  const struct owner *owner, const struct broker_site *sites, unsigned n)
 {
 	uint64_t *words = calloc(3 * (size_t)n, sizeof(*words));
 	bool semaphores = false;
+	int link = -ESRCH;
 	unsigned i;
 
 	if (!words)
@@ -84,13 +99,31 @@ static int attach_multi(enum uprobe_form form, int program_fd, const char *path,
 		words[2 * n + i] = sites[i].cookie;
 		semaphores |= sites[i].semaphore_offset != 0;
 	}
-	links[0] = -ESRCH;
 	if (owner_is_there(owner))
-		links[0] = uprobe_multi_link(form, program_fd, path, words,
-					     semaphores ? words + n : NULL, words + 2 * n, n,
-					     owner->pid);
+		link = uprobe_multi_link(form, program_fd, path, words,
+					 semaphores ? words + n : NULL, words + 2 * n, n,
+					 owner->pid);
 	free(words);
-	return links[0] < 0 ? links[0] : 0;
+	return link;
+}
+
+static int attach_multi(enum uprobe_form form, const struct loaded_programs *programs,
+			int program_fd, const char *path, const struct owner *owner,
+			const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	unsigned done, some;
+
+	for (done = 0; done < n; done += some) {
+		int link = -ECANCELED;
+
+		some = n - done < LINK_SITES ? n - done : LINK_SITES;
+		if (!has_ended(programs))
+			link = attach_portion(form, program_fd, path, owner, sites + done, some);
+		if (link < 0)
+			return link;
+		links[(*n_links)++] = link;
+	}
+	return 0;
 }
 
 static int uprobe_type(void)
@@ -106,7 +139,7 @@ static int uprobe_type(void)
 	return type;
 }
 
-/* The link keeps a reference to the perf event, so its descriptor is closed. */
+/* The link keeps a reference to the perf event, so its descriptor is closed. Without a program the event is the link. */
 static int attach_one(int type, enum uprobe_form form, int program_fd, const char *path,
 		      const struct owner *owner, const struct broker_site *site)
 {
@@ -130,6 +163,8 @@ static int attach_one(int type, enum uprobe_form form, int program_fd, const cha
 			PERF_FLAG_FD_CLOEXEC);
 	if (event < 0)
 		return -errno;
+	if (program_fd < 0)
+		return event;
 	link = bpf_link_create(program_fd, event, BPF_PERF_EVENT, &opts);
 	if (link < 0)
 		link = -errno;
@@ -137,9 +172,9 @@ static int attach_one(int type, enum uprobe_form form, int program_fd, const cha
 	return link;
 }
 
-static int attach_each(enum uprobe_form form, int program_fd, const char *path,
-		       const struct owner *owner, const struct broker_site *sites, unsigned n,
-		       int *links, unsigned *n_links)
+static int attach_each(enum uprobe_form form, const struct loaded_programs *programs,
+		       int program_fd, const char *path, const struct owner *owner,
+		       const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
 {
 	int type = uprobe_type();
 	unsigned i;
@@ -147,16 +182,14 @@ static int attach_each(enum uprobe_form form, int program_fd, const char *path,
 	if (type < 0)
 		return -EOPNOTSUPP;
 	for (i = 0; i < n; i++) {
-		int link = attach_one(type, form, program_fd, path, owner, &sites[i]);
+		int link = -ECANCELED;
 
-		if (link < 0) {
-			while (i)
-				close(links[--i]);
+		if (!has_ended(programs))
+			link = attach_one(type, form, program_fd, path, owner, &sites[i]);
+		if (link < 0)
 			return link;
-		}
-		links[i] = link;
+		links[(*n_links)++] = link;
 	}
-	*n_links = n;
 	return 0;
 }
 
@@ -295,7 +328,6 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	const struct owner owner = { pid, must_be_traced ? programs->traced_fd : -1 };
 	enum uprobe_form form = UPROBE_ENTRY;
 	char path[32];
-	int error;
 
 	/* Not the empty program, which installs breakpoints. */
 	if (program_fd == programs->program_fds[BROKER_RETURNS])
@@ -307,11 +339,8 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	 */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
-	if (!programs->uprobe_multi)
-		return attach_each(form, program_fd, path, &owner, sites, n, links, n_links);
-	error = attach_multi(form, program_fd, path, &owner, sites, n, links);
-	*n_links = !error;
-	return error;
+	return (programs->uprobe_multi ? attach_multi : attach_each)(
+		form, programs, program_fd, path, &owner, sites, n, links, n_links);
 }
 
 static bool are_proved(const struct loaded_programs *programs, enum broker_program program,
@@ -333,8 +362,8 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	/* Of markers, EINVAL is the kernel's: a process has a semaphore that cannot be incremented. */
 	const int refused = program == BROKER_MARKS ? -EBADMSG : -EINVAL;
 	struct segments segments;
+	unsigned i, n_made = 0;
 	uint64_t began_ns;
-	unsigned i;
 
 	*n_links = 0;
 	if (program_fd < 0)
@@ -349,7 +378,14 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 		return failure_set(f, -EBADMSG, "refused to attach", "",
 				   "the file describes no probe site there");
 	began_ns = clock_ns(CLOCK_MONOTONIC);
-	error = links_create(programs, program_fd, pid, true, elf_fd, sites, n, links, n_links);
+	error = sites_decode(programs, elf_fd, sites, n, links, n_links);
+	if (error == -ENOEXEC)
+		return failure_set(f, error, "refused to attach", "",
+				   "its file system does not permit execution (noexec)");
+	if (!error)
+		error = links_create(programs, program_fd, pid, true, elf_fd, sites, n,
+				     links + *n_links, &n_made);
+	*n_links += n_made;
 	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
 	/* The file may have been written to after the proof, so it is proved once more. */
 	if (!error && (program == BROKER_FUNCTIONS || program == BROKER_RETURNS) &&

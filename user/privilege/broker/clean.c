@@ -55,7 +55,7 @@ struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *p
 	return c;
 }
 
-/* Returns a link of the zombie to these sites, or NULL with *ret_error. The table is only locked for one at a time. */
+/* Returns a link of the zombie to these sites, or NULL; or both with *ret_error. The table is only locked for one at a time. */
 static struct member *clean_link(struct cleaner *c, uint32_t number, int *ret_error)
 {
 	const struct link *link;
@@ -64,18 +64,13 @@ static struct member *clean_link(struct cleaner *c, uint32_t number, int *ret_er
 	pthread_mutex_lock(&c->links->lock);
 	link = number < c->links->n ? &c->links->list[number] : NULL;
 	if (link && link->used && link->of.sites) {
-		m = malloc(sizeof(*m) + sizeof(m->fds[0]));
+		m = member_new(number, links_most(c->programs, link->of.n));
 		*ret_error = -ENOMEM;
 	}
-	if (m) {
+	if (m)
 		*ret_error = links_create(c->programs, c->programs->program_fds[link->of.program],
 					  c->zombie, false, link->of.elf_fd, link->of.sites,
 					  link->of.n, m->fds, &m->n);
-		if (*ret_error) {
-			free(m);
-			m = NULL;
-		}
-	}
 	pthread_mutex_unlock(&c->links->lock);
 	return m;
 }

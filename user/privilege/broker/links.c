@@ -196,7 +196,10 @@ static struct link *links_free_number(struct links *links)
 	return &links->list[links->n++];
 }
 
-/* The same sites of the same file, with the same cookies; NULL: there is none that may have several members. */
+/*
+ * The same sites of the same file, with the same cookies; NULL: there is none that may have several members. What counts as a
+ * file of others is the same for all members: a file and one that an overlay shows can have the same numbers.
+ */
 static struct link *links_find(const struct links *links, const struct link_sites *of)
 {
 	uint32_t i;
@@ -205,6 +208,7 @@ static struct link *links_find(const struct links *links, const struct link_site
 		struct link *link = &links->list[i];
 
 		if (link_may_share(link, of) && link->of.sites && link->of.n == of->n &&
+		    link->of.foreign == of->foreign &&
 		    !memcmp(link->of.sites, of->sites, of->n * sizeof(*of->sites)))
 			return link;
 	}
@@ -243,12 +247,12 @@ static bool process_has(const struct process *p, uint32_t number)
 	return false;
 }
 
-static struct member *member_new(uint32_t number, unsigned n)
+struct member *member_new(uint32_t number, unsigned most)
 {
-	struct member *m = malloc(sizeof(*m) + n * sizeof(m->fds[0]));
+	struct member *m = malloc(sizeof(*m) + most * sizeof(m->fds[0]));
 
 	if (m)
-		*m = (struct member){ .link = number, .n = n };
+		*m = (struct member){ .link = number };
 	return m;
 }
 
@@ -269,7 +273,15 @@ static void process_add_member(struct links *links, struct process *p, struct me
 {
 	m->next = p->members;
 	p->members = m;
+	links->list[m->link].n_members++;
 	links_count_sites(links, &links->list[m->link].of, m->installs);
+}
+
+/* It is closed when the table is not locked any more. */
+static void links_uncount_member(struct links *links, const struct member *m)
+{
+	links->list[m->link].n_members--;
+	links_uncount_sites(links, &links->list[m->link].of, m->installs);
 }
 
 struct member *links_process_remove(struct links *links, struct process *p)
@@ -277,7 +289,7 @@ struct member *links_process_remove(struct links *links, struct process *p)
 	struct member *list = p->members, *m;
 
 	for (m = list; m; m = m->next)
-		links_uncount_sites(links, &links->list[m->link].of, m->installs);
+		links_uncount_member(links, m);
 	HASH_DEL(links->processes, p);
 	free(p);
 	return list;
@@ -309,25 +321,31 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 			  struct process *p, uint32_t number, bool installs)
 {
 	const struct link_sites *of = &links->list[number].of;
-	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error;
+	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error = 0;
+	unsigned n = 0;
 	struct member *m;
 
 	if (links_ended(links))
 		return -ECANCELED;
 	if (!links_have_space(links, of->n) || (!installs && links_slow_others(links, of)))
 		return -EMFILE;
-	m = member_new(number, programs->uprobe_multi ? 1 : of->n);
+	m = member_new(number, 2 * links_most(programs, of->n));
 	if (!m)
 		return -ENOMEM;
 	m->installs = installs;
-	error = links_create(programs, program, p->pid, true, of->elf_fd, of->sites, of->n, m->fds,
-			     &m->n);
-	if (error) {
+	if (!links->list[number].n_members)
+		error = sites_decode(programs, of->elf_fd, of->sites, of->n, m->fds, &m->n);
+	if (!error)
+		error = links_create(programs, program, p->pid, true, of->elf_fd, of->sites, of->n,
+				     m->fds + m->n, &n);
+	m->n += n;
+	if (error && m->n)
+		members_close(links->closers, m);
+	else if (error)
 		free(m);
-		return error;
-	}
-	process_add_member(links, p, m);
-	return 0;
+	else
+		process_add_member(links, p, m);
+	return error;
 }
 
 static bool link_is_hold(const struct link *link)
@@ -374,7 +392,7 @@ static struct member *process_unlink_old(struct links *links, struct process *p,
 			at = &m->next;
 			continue;
 		}
-		links_uncount_sites(links, &links->list[m->link].of, m->installs);
+		links_uncount_member(links, m);
 		*at = m->next;
 		m->next = old;
 		old = m;
@@ -546,6 +564,7 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 	/* Its member counts instead. */
 	links_uncount_sites(links, of, false);
 	if (m) {
+		m->n = n;
 		memcpy(m->fds, fds, n * sizeof(*fds));
 		error = links_add_locked(links, of, pid, m);
 	}
@@ -572,7 +591,7 @@ static struct member *links_unlink_closing(struct links *links)
 				at = &m->next;
 				continue;
 			}
-			links_uncount_sites(links, &links->list[m->link].of, m->installs);
+			links_uncount_member(links, m);
 			*at = m->next;
 			m->next = list;
 			list = m;

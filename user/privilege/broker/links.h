@@ -69,6 +69,8 @@ struct links {
 	pthread_mutex_t lock;
 	struct link {
 		bool used, closing;
+		uint32_t
+			n_members; /* as long as there is one, the instructions stay as they were decoded */
 		struct link_sites of;
 	} * list;
 	uint32_t n, capacity;
@@ -80,6 +82,8 @@ struct links {
 };
 
 struct links *links_new(struct closers *closers);
+/* With space for so many descriptors, and none. NULL: no memory. */
+struct member *member_new(uint32_t number, unsigned most);
 /* Each site takes a descriptor (before Linux 6.6): no more than this process may still have. */
 void links_limit_sites(struct links *links);
 

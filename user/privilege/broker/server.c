@@ -55,7 +55,7 @@ struct server {
 	struct container_watch *watch;
 	uint64_t bases_ns; /* when counters were sent last */
 	struct packet packet;
-	int fds[BROKER_MAX_SITES];
+	int fds[2 * BROKER_MAX_SITES]; /* twice links_most() */
 	uint32_t found[BROKER_MAX_FOUND];
 	char container_name[CONTAINER_NAME];
 };
@@ -578,6 +578,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	s->links = links_new(closers);
 	if (!s->links)
 		return server_cannot_start(f, -ENOMEM);
+	s->programs.ended = &s->links->ends;
 	if (config->own_only)
 		s->links->most_foreign = OWN_MOST_FOREIGN;
 	if (config->functions) {

@@ -52,14 +52,25 @@ static inline bool is_x86_call(unsigned char opcode)
 #endif
 }
 
-/* attach.c: *n_links descriptors are written to links (an array of n), which the caller closes if it fails. */
+/*
+ * decode.c: has the kernel decode the instructions at those sites where a 32-bit process could have it decode another
+ * one. What it did so with, *n_links descriptors in links (links_most()), is to be kept open until something else is
+ * attached there, also if it fails. Returns 0 or negative errno; -ENOEXEC: the file system does not permit execution.
+ */
+int sites_decode(const struct loaded_programs *programs, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links);
+
+/* attach.c: how many descriptors links to n sites are at most. */
+unsigned links_most(const struct loaded_programs *programs, unsigned n);
+/* *n_links descriptors are written to links (twice links_most()), which the caller closes, also if it fails. */
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f);
 
 /*
- * The same for sites of which there is nothing to prove. `must_be_traced`: a process that is in the map of traced processes
- * at the last moment. Returns 0 or negative errno.
+ * The same for sites of which there is nothing to prove, and whose instructions have been decoded (links_most() descriptors).
+ * `must_be_traced`: a process that is in the map of traced processes at the last moment. In the middle of it -ECANCELED if the
+ * recorder has ended. Returns 0 or negative errno.
  */
 int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid,
 		 bool must_be_traced, int elf_fd, const struct broker_site *sites, unsigned n,

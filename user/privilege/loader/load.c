@@ -240,8 +240,7 @@ static int open_follows(struct proftrace_bpf *skel, struct loaded_programs *prog
 	programs->follow_missed_fd = dup(bpf_map__fd(skel->maps.follow_missed));
 	if (programs->follows_fd < 0 || programs->follow_missed_fd < 0)
 		return -errno;
-	programs->empty_fd = programs->uprobe_multi ? empty_program_load(TRACE_UPROBE_MULTI, 0) : 0;
-	return programs->empty_fd < 0 ? programs->empty_fd : 0;
+	return 0;
 }
 
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
@@ -299,6 +298,10 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		if (error)
 			return error;
 	}
+	programs->empty_fd =
+		programs->uprobe_multi ? empty_program_load(TRACE_UPROBE_MULTI, 0) : -1;
+	if (programs->uprobe_multi && programs->empty_fd < 0)
+		return programs->empty_fd;
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
 	loaded->return_sessions = programs->return_sessions;

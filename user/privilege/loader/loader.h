@@ -45,7 +45,7 @@ struct loaded_programs {
 	int turns_fd; /* threads wait in turns as long as it is open (bpf/processes/hold_turns.h) */
 	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */
 	int follows_fd, follow_missed_fd;
-	int empty_fd; /* a program that does nothing, with uprobe_multi */
+	int empty_fd; /* a program that does nothing, with uprobe_multi; else -1 */
 	struct proftrace_bpf__bss *shared;
 	int program_fds[BROKER_PROGRAMS];
 	int base_fd; /* the program that sends the counters of the thread that has the CPU; -1: not needed */
@@ -59,6 +59,7 @@ struct loaded_programs {
 	struct trial *trial;	 /* until all is loaded */
 	struct proftrace_bpf *skeleton;
 	uint64_t attach_ns; /* that the kernel took for the last attach */
+	const bool *ended;  /* atomic: nothing more is attached; or NULL */
 };
 /*
  * `loaded` and `fds` (shared map, holds, tables, specs, then links, then ring buffers) are for the

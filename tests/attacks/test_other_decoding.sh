@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The kernel decodes the instruction at a probe once for a file: for the first process that gets the breakpoint. 32-bit processes,
+# before and behind the recorded one in the kernel's order, have the file mapped and wait. Decoded for them, an instruction that
+# addresses memory relative to itself reads another place in 64-bit programs.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+[ "$(uname -m)" = x86_64 ] || { skip "other decoding" "32-bit processes of other machines get no breakpoints"; finish; }
+program=$attacks/relative
+
+# other FILE: maps the file from that page on which has the functions, writes `ready`,
+# and waits for the end of its input. It needs no library, so no 32-bit compiler either.
+code=$(readelf -lW "$program" | awk '$1 == "LOAD" && $7 $8 == "RE" { print $2 }')
+cat >"$tmp/other.s" <<'END'
+	.globl _start
+_start:	mov $5, %eax		# open
+	mov 8(%esp), %ebx
+	xor %ecx, %ecx
+	int $0x80
+	mov %eax, %edi
+	mov $page, %ebp
+	mov $192, %eax		# mmap2, private, readable and executable
+	xor %ebx, %ebx
+	mov $0x100000, %ecx
+	mov $5, %edx
+	mov $2, %esi
+	int $0x80
+	cmp $0xfffff000, %eax
+	ja end
+	mov $4, %eax		# write
+	mov $1, %ebx
+	mov $ready, %ecx
+	mov $6, %edx
+	int $0x80
+more:	mov $3, %eax		# read
+	xor %ebx, %ebx
+	mov $byte, %ecx
+	mov $1, %edx
+	int $0x80
+	test %eax, %eax
+	jg more
+end:	mov $1, %eax		# exit
+	xor %ebx, %ebx
+	int $0x80
+	.data
+ready:	.ascii "ready\n"
+byte:	.byte 0
+END
+if ! command as --32 --defsym page=$((code / 4096)) "$tmp/other.s" -o "$tmp/other.o" 2>/dev/null || ! ld -m elf_i386 "$tmp/other.o" -o "$tmp/other" 2>/dev/null; then
+	skip "other decoding" "needs an assembler and a linker for 32-bit programs"
+	finish
+fi
+mkfifo "$tmp/wait" "$tmp/in"
+other() { # NAME
+	"$tmp/other" "$program" <"$tmp/wait" >"$tmp/$1" 2>/dev/null 9>&- 8>&- &
+	other=$!
+	[ -e /proc/self/fd/9 ] || exec 9>"$tmp/wait"
+	wait_for "$tmp/$1" ready >"$tmp/waited"
+}
+if ! other first; then # which the recorder attaches to before the other one
+	exec 9>&-
+	skip "other decoding" "the kernel executes no 32-bit programs"
+	finish
+fi
+first=$other
+
+try() { # WHAT OPTION...
+	what=$1
+	shift
+	"$program" <"$tmp/in" >"$tmp/out" 9>&- &
+	target=$!
+	exec 8>"$tmp/in"
+	wait_for "$tmp/out" ready >"$tmp/waited"
+	echo >&8
+	wait_for "$tmp/out" 'right\|wrong\|crashed' >"$tmp/waited"
+	other second
+	start_recorder -e none --summary-json "$tmp/s" "$@" -p $target 8>&-
+	for _ in 1 2 3; do echo; done >&8
+	exec 8>&-
+	wait $target
+	status=$?
+	kill -INT $recorder 2>/dev/null
+	wait $recorder
+	equal "$what: the program computes what it does alone" "$status $(sed 1d "$tmp/out" | sort | uniq -c | tr -s ' ')" "0  4 right"
+	equal "$what: and is recorded" "$(grep -c '"name":"relative_load".*"ph":"B"' "$tmp/t.json")" 3
+}
+try "functions, for all processes" -f 'relative_*'
+try "a jump to a register" -f relative_load -f relative_register
+if kernel_can "return probes"; then try "return probes" --return-probes -f 'relative_*'; fi
+try "functions, for a 32-bit process before" --no-children -f 'relative:relative_*' -p $first
+exec 9>&-
+wait
+finish

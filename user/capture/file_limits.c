@@ -6,7 +6,7 @@
 
 #define MAX_FILES 16384
 #define MAX_MARKER_SITES \
-	262144	       /* in all files together; as many again in those that were written to */
+	262144	       /* in all files together, and as many again in those that were written to */
 #define MAX_LINKS 2048 /* one for each file, or for each of its domains or processes */
 #define MAX_NAMED 16
 

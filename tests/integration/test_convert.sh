@@ -192,4 +192,60 @@ round_trips "a recording" kinds
 round_trips "a recording of objects" objects
 "$proftrace" -q -o forks -- "$programs/forks" 20 10 >/dev/null
 round_trips "a recording of many processes" forks
+
+# --- a file of which something was removed -------------------------------------------------------
+
+# The packets FIRST to LAST of a file, and with "without" all but these.
+packets() { # with|without FIRST LAST <FILE
+	python3 -c '
+import sys
+data, at, n = sys.stdin.buffer.read(), 0, 0
+inside, first, last = sys.argv[1] == "with", int(sys.argv[2]), int(sys.argv[3])
+while at < len(data):
+    start, size, shift, at, n = at, 0, 0, at + 1, n + 1
+    while True:
+        byte, at = data[at], at + 1
+        size, shift = size | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            break
+    at += size
+    if (first <= n <= last) == inside:
+        sys.stdout.buffer.write(data[start:at])
+' "$@"
+}
+
+damaged() { # NAME FILE MISSING: what the readers say
+	missing="'$2': $3 of [0-9]* [a-z]* that were written are missing from this file: it is damaged"
+	"$proftrace" report "$2" >/dev/null 2>err
+	equal "$1: report reads it" $? 0
+	check "$1: report says what is missing" grep -q "$missing" err
+	"$proftrace" convert -o of-damaged.json "$2" 2>err
+	check "$1: convert says what is missing" grep -q "$missing" err
+	"$proftrace" report of-damaged.json >/dev/null 2>err
+	check "$1: what it was converted to is not whole" grep -q 'aborted' err
+}
+
+for whole in kinds objects forks; do
+	for file in $whole.json $whole.pftrace; do
+		"$proftrace" report $file >/dev/null 2>err
+		equal "whole: nothing is missing of $file" "$(grep -c missing err)" 0
+	done
+done
+sed 301,500d kinds.json >cut.json
+damaged "200 lines removed" cut.json 200
+sed 301d kinds.json >cut.json
+damaged "one line removed" cut.json 1
+if command -v python3 >/dev/null; then
+	packets without 401 500 <kinds.pftrace >cut.pftrace
+	damaged "100 packets removed" cut.pftrace 100
+	packets without 1 1 <kinds.pftrace >cut.pftrace
+	damaged "the first packet removed" cut.pftrace 1
+	for n in 1 2 3 4; do
+		packets with 1 $n <kinds.pftrace >cut.pftrace
+		"$proftrace" report cut.pftrace >/dev/null 2>err
+		check "the first $n packets: the end is missing" grep -q 'the end is missing' err
+	done
+else
+	skip "packets removed" "no python3"
+fi
 finish

@@ -126,6 +126,13 @@ void origin_text(char *out, size_t size, const char *text)
 		text_clean(out, size, text, strlen(text), &repaired);
 }
 
+void origin_records(struct trace_origin *origin, const char *name, uint64_t read, uint64_t said)
+{
+	origin->record_name = name;
+	origin->records = said;
+	origin->records_missing = said > read ? said - read : 0;
+}
+
 void origin_clock(const struct reader_sink *sink, const struct clock_reading *clock)
 {
 	if (sink->origin && !sink->origin->clock.monotonic)

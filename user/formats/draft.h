@@ -138,6 +138,8 @@ static inline int draft_send(struct draft *draft)
 
 /* Copies a text of the file's origin, cleaned and cut. An empty `text` leaves `out` unchanged. */
 void origin_text(char *out, size_t size, const char *text);
+/* Compares how many records the file has with what it says at its end (0: it does not). */
+void origin_records(struct trace_origin *origin, const char *name, uint64_t read, uint64_t said);
 void origin_clock(const struct reader_sink *sink, const struct clock_reading *clock);
 
 /* Counts an event as lost. */

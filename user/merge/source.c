@@ -217,7 +217,8 @@ int source_find_first(struct source *source, struct failure *f)
  */
 bool source_is_whole(const struct trace_origin *origin, const struct reader_error *end)
 {
-	return !end->truncated && (!origin->version[0] || origin->ending == ENDING_ORDERLY);
+	return !end->truncated && !origin->records_missing &&
+	       (!origin->version[0] || origin->ending == ENDING_ORDERLY);
 }
 
 void source_print_ending(const char *path, const struct trace_origin *origin,
@@ -229,6 +230,11 @@ void source_print_ending(const char *path, const struct trace_origin *origin,
 			      path, end->offset);
 	else if (source_is_whole(origin, end))
 		return;
+	else if (origin->records_missing)
+		print_visible(stderr,
+			      "proftrace: '%s': %" PRIu64 " of %" PRIu64
+			      " %s that were written are missing from this file: it is damaged\n",
+			      path, origin->records_missing, origin->records, origin->record_name);
 	else if (origin->ending == ENDING_BROKEN)
 		print_visible(stderr, "proftrace: '%s': its recording was aborted\n", path);
 	else

@@ -61,6 +61,13 @@ struct trace_origin {
 	/* Written at the end of the recording: a file that was cut off has none. */
 	bool has_account;
 	struct account account;
+	/*
+	 * What the file was made of, as it says at its end, and how many of these are not there: they were removed from the
+	 * middle. Counted as written and not as marks, since a mark may become several records, or none. More than that are
+	 * no damage: other programs append to files.
+	 */
+	const char *record_name; /* "packets" or "events" */
+	uint64_t records, records_missing;
 	enum {
 		ENDING_NONE, /* cut off, or a trace of another program */
 		ENDING_BROKEN,

@@ -14,6 +14,7 @@ void json_init(struct json_writer *j, struct sink *sink, uint64_t base_ns)
 char *json_reserve_slow(struct json_writer *j, char *at)
 {
 	json_done(j, at);
+	j->events--; /* it goes on */
 	return json_start(j);
 }
 

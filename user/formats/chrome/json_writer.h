@@ -51,6 +51,7 @@ struct json_writer {
 	struct sink *sink;
 	uint64_t base_ns; /* times are written relative to it */
 	char *start;	  /* of the text that is not committed to the sink yet */
+	uint64_t events;  /* written so far */
 	bool comma;	  /* the open object of arguments is not empty */
 	/* The leading digits that times have in common, the first of these times, and for how long (0: unset). */
 	char high[16];
@@ -86,6 +87,7 @@ static inline int json_done(struct json_writer *j, char *at)
 	if (j->start == j->discarded)
 		return sink_error(j->sink);
 	sink_commit(j->sink, (size_t)(at - j->start));
+	j->events++;
 	return 0;
 }
 

@@ -66,6 +66,7 @@ static void origin_read_args(struct chrome *c)
 static void origin_read_account(struct chrome *c)
 {
 	struct trace_origin *o = c->sink->origin;
+	uint64_t events;
 
 	if (o)
 		o->ending = ENDING_ORDERLY;
@@ -79,6 +80,9 @@ static void origin_read_account(struct chrome *c)
 			o->ending = ENDING_BROKEN;
 		if (number && chrome_arg_uint(arg, number))
 			o->has_account = true;
+		/* Files that were joined have several ends. */
+		if (arg->key && !strcmp(arg->key->text, "events") && chrome_arg_uint(arg, &events))
+			c->events_said += events;
 	}
 }
 

@@ -579,6 +579,8 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 		yajl_free(p->yajl);
 	}
 	chrome_report_skipped(&p->c, ret_error);
+	if (sink->origin)
+		origin_records(sink->origin, "events", p->c.n_objects, p->c.events_said);
 	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused) {
 		ret_error->truncated = false;
 		error = reader_fail(ret_error, -EBADMSG, 0,

@@ -112,6 +112,7 @@ struct chrome {
 	uint64_t deltas[EVENT_MAX_COUNTERS]; /* of the E that is being read */
 	uint64_t base_ns;
 	uint64_t n_objects;
+	uint64_t events_said; /* how many were written, as the file says at its end */
 	uint64_t n_refused;
 	struct chrome_invented *invented;
 	struct chrome_sched *sched; /* NULL: no thread states so far */

@@ -214,7 +214,8 @@ static inline int packet_read_event(struct perfetto *p, struct sequence *s, cons
 	return perfetto_event(p, s, packet->track_event, ts_ns);
 }
 
-static void origin_read_metadata(struct trace_origin *o, const Perfetto__Protos__ChromeMetadata *m)
+static void origin_read_metadata(struct perfetto *p, struct trace_origin *o,
+				 const Perfetto__Protos__ChromeMetadata *m)
 {
 	const struct {
 		const char *name;
@@ -236,6 +237,10 @@ static void origin_read_metadata(struct trace_origin *o, const Perfetto__Protos_
 		*number = (uint64_t)m->int_value;
 		o->has_account = true;
 	}
+	/* Files that were put one behind the other have several ends. */
+	if (m->name && m->has_int_value && m->int_value > 0 &&
+	    !strcmp(m->name, "proftrace.packets"))
+		p->packets_said += (uint64_t)m->int_value;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (m->name && !strcmp(m->name, known[i].name))
 			origin_text(known[i].out, known[i].size, m->string_value);
@@ -255,7 +260,7 @@ static void packet_detect_own(struct perfetto *p, const Perfetto__Protos__Chrome
 }
 
 /* Reads the origin and the account of the trace. */
-static void origin_read_packet(struct trace_origin *o, const Packet *packet)
+static void origin_read_packet(struct perfetto *p, struct trace_origin *o, const Packet *packet)
 {
 	const Perfetto__Protos__SystemInfo *system = packet->system_info;
 
@@ -276,7 +281,7 @@ static void origin_read_packet(struct trace_origin *o, const Packet *packet)
 		origin_text(o->machine, sizeof(o->machine), system->utsname->machine);
 	}
 	for (size_t i = 0; packet->chrome_events && i < packet->chrome_events->n_metadata; i++)
-		origin_read_metadata(o, packet->chrome_events->metadata[i]);
+		origin_read_metadata(p, o, packet->chrome_events->metadata[i]);
 }
 
 static int perfetto_use_packet(struct perfetto *p, const Packet *packet)
@@ -288,6 +293,7 @@ static int perfetto_use_packet(struct perfetto *p, const Packet *packet)
 	struct sequence *s = sequence_get(p, packet->trusted_packet_sequence_id);
 	int error = 0;
 
+	p->packets += !packet->has_compressed_packets; /* its contents count */
 	if (!s) {
 		if (packet->track_event)
 			reader_lost(p->sink, LOST_LIMIT);
@@ -295,7 +301,7 @@ static int perfetto_use_packet(struct perfetto *p, const Packet *packet)
 	}
 	if (p->sink->origin && (packet->trace_uuid || packet->system_info ||
 				packet->chrome_events || packet->trace_stats))
-		origin_read_packet(p->sink->origin, packet);
+		origin_read_packet(p, p->sink->origin, packet);
 	if (packet->chrome_events)
 		packet_detect_own(p, packet->chrome_events);
 	perfetto_count_left_out(p, packet);
@@ -332,6 +338,7 @@ static int perfetto_use_event(struct perfetto *p, const Packet *packet)
 	struct sequence *s = sequence_get(p, packet->trusted_packet_sequence_id);
 	int error = 0;
 
+	p->packets++;
 	if (!s) {
 		reader_lost(p->sink, LOST_LIMIT);
 		return 0;
@@ -562,6 +569,8 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	error = file_read_fields(f, in);
 	if (!error && f->p.sched)
 		error = perfetto_bundles_end(&f->p);
+	if (sink->origin)
+		origin_records(sink->origin, "packets", f->p.packets, f->p.packets_said);
 	perfetto_drop_given(&f->p);
 	perfetto_bundles_free(&f->p);
 	perfetto_report_left_out(&f->p, ret_error);

@@ -169,7 +169,8 @@ struct perfetto {
 	size_t interned_bytes;
 	size_t n_open_on_lanes;
 	uint64_t left_out[LEFT_KINDS];
-	uint64_t next_id; /* for slices on lanes without an id */
+	uint64_t packets, packets_said; /* read; written, as the file says at its end */
+	uint64_t next_id;		/* for slices on lanes without an id */
 	/* A slice with times of its own that waits for its END, which is the next event; NULL: none. */
 	const struct place *given_place;
 	struct event given;

@@ -102,6 +102,7 @@ INLINE int ordinary_close_packet(struct perfetto *p, struct packet *packet)
 	packet->event[-1] = (uint8_t)(packet->at - packet->event);
 	packet->start[-1] = (uint8_t)(packet->at - packet->start);
 	sink_commit(p->sink, packet->at - (packet->start - 2));
+	p->packets++;
 	return 0;
 }
 

@@ -92,6 +92,7 @@ static inline void packet_close(struct perfetto *p, struct packet *packet)
 
 	end = wire_close(packet->start, end);
 	sink_commit(p->sink, end - (packet->start - 2));
+	p->packets++;
 }
 
 /* write_event.c */

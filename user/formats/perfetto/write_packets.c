@@ -33,6 +33,7 @@ int perfetto_write_to(struct perfetto *p, uint32_t sequence, Perfetto__Protos__T
 	at = wire_varint(bytes + 1, size);
 	at += perfetto__protos__trace_packet__pack(packet, at);
 	r = sink_write_whole(p->sink, bytes, at - bytes);
+	p->packets++;
 	free(bytes);
 	return r;
 }
@@ -185,12 +186,13 @@ int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
 	p->last_clock = info->clock;
 	if (!p->last_clock.monotonic)
 		p->last_clock = (struct clock_reading){ .monotonic = info->start_ns };
-	r = perfetto_write_uuid(p, info->trace_uuid);
+	/* First, so that a reader knows the file as ours even if nothing else of it is left, and says that it was cut off. */
+	r = perfetto_write_origin(p, info);
+	if (r == 0)
+		r = perfetto_write_uuid(p, info->trace_uuid);
 	/* A converted trace may not say which system it is from. */
 	if (r == 0 && info->kernel_release && *info->kernel_release)
 		r = perfetto_write_system(p, info);
-	if (r == 0)
-		r = perfetto_write_origin(p, info);
 	if (r == 0)
 		r = perfetto_write_first_snapshot(p);
 	return r < 0 ? r : perfetto_sequence_begin(p, &p->shared, false);
@@ -356,11 +358,14 @@ static uint64_t account_data_losses(const struct account *account)
 	return sum;
 }
 
-/* All numbers of the account that are not 0, for `proftrace report`. */
+/*
+ * All numbers of the account that are not 0, for `proftrace report`, and how many packets the file has with this one and the
+ * one behind it: a reader that finds fewer says so.
+ */
 static int perfetto_write_account(struct perfetto *p, const struct account *account)
 {
 	enum {
-		MOST = sizeof(struct account) / sizeof(uint64_t),
+		MOST = sizeof(struct account) / sizeof(uint64_t) + 1,
 		LONGEST = 64
 	};
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -380,8 +385,11 @@ static int perfetto_write_account(struct perfetto *p, const struct account *acco
 		PUT_FIELD(*m, int_value, (int64_t)number);
 		list[bundle.n_metadata++] = m;
 	}
-	if (!bundle.n_metadata)
-		return 0;
+	list[bundle.n_metadata] = &metadata[bundle.n_metadata];
+	perfetto__protos__chrome_metadata__init(list[bundle.n_metadata]);
+	list[bundle.n_metadata]->name = (char *)"proftrace.packets";
+	PUT_FIELD(*list[bundle.n_metadata], int_value, (int64_t)(p->packets + 2));
+	bundle.n_metadata++;
 	bundle.metadata = list;
 	packet.chrome_events = &bundle;
 	return perfetto_write(p, &packet);

@@ -144,6 +144,7 @@ static int bundle_write(struct perfetto *p, unsigned cpu, struct cpu_bundle *b)
 	at = wire_close(bundle, at);
 	at = wire_close(packet, at);
 	sink_commit(p->sink, (size_t)(at - (packet - 2)));
+	p->packets++;
 	b->n_switches = b->n_wakings = b->n_comms = 0;
 	return 0;
 }
@@ -192,6 +193,7 @@ static int full_bundle_close(struct perfetto *p, const struct full_bundle *b, ui
 		at = wire_number(at, BUNDLE_LOST, 1);
 	at = wire_close(b->packet, wire_close(b->bundle, at));
 	sink_commit(p->sink, (size_t)(at - (b->packet - 2)));
+	p->packets++;
 	return 0;
 }
 

@@ -274,6 +274,7 @@ int perfetto_write_sample(struct perfetto *p, const struct fact *fact)
 			 sample->mode == SAMPLE_KERNEL ? MODE_KERNEL : MODE_USER);
 	at = wire_close(start, wire_close(contents, at));
 	sink_commit(p->sink, at - (start - 2));
+	p->packets++;
 	return 0;
 }
 

@@ -46,6 +46,7 @@ struct sequence {
 struct perfetto {
 	struct consumer consumer;
 	struct sink *sink;
+	uint64_t packets; /* written so far */
 	struct sequence shared;
 	struct sequence stacks; /* begun with the first sample */
 	uint64_t period_ns;	/* of the samples, as written last */

@@ -23,9 +23,15 @@ wrong_counters() { # CANON
 		END { print n ? bad + (more * 1000 > n) : "none checked" }' "$1"
 }
 # Whether the kernel sends counters at context switches and page faults, which only buffered mode needs.
+# It is a variable of the BPF programs.
 sends_counters() { # RECORDER
 	for id in $(sed -n 's/^map_id:[[:space:]]*//p' /proc/"$1"/fdinfo/*); do
-		"$bpftool" map dump id "$id" 2>/dev/null | sed -n 's/.*"bases_wanted": \([0-9]*\).*/\1/p'
+		"$bpftool" map show id "$id" 2>/dev/null | grep -q 'name variables' || continue
+		at=$(readelf -sW "$root/build/gen/proftrace.bpf.o" 2>/dev/null | awk '$8 == "bases_wanted" { print $2 }')
+		"$bpftool" -j map dump id "$id" | python3 -c '
+import json, sys
+value, at = json.load(sys.stdin)[0]["value"], int(sys.argv[1], 16)
+print(int.from_bytes((int(byte, 16) for byte in value[at:at + 4]), "little"))' "$at"
 	done
 }
 # How many instructions the kernel's verifier followed in the programs that are attached to files: most of what a start costs.

@@ -26,7 +26,7 @@ wrong_counters() { # CANON
 # It is a variable of the BPF programs.
 sends_counters() { # RECORDER
 	for id in $(sed -n 's/^map_id:[[:space:]]*//p' /proc/"$1"/fdinfo/*); do
-		"$bpftool" map show id "$id" 2>/dev/null | grep -q 'name variables' || continue
+		"$bpftool" map show id "$id" 2>/dev/null | grep -q 'name proftrac.bss' || continue
 		at=$(readelf -sW "$root/build/gen/proftrace.bpf.o" 2>/dev/null | awk '$8 == "bases_wanted" { print $2 }')
 		"$bpftool" -j map dump id "$id" | python3 -c '
 import json, sys

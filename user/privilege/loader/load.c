@@ -208,12 +208,13 @@ static int hand_on_buffers(struct proftrace_bpf *skel, const struct background *
 
 /*
  * The map of the programs' variables, 700 KB. One that libbpf makes it fills with its own copy of them, which are zeros like
- * those that the kernel has just put there. That takes a millisecond, most of it for the memory of the copy.
+ * those that the kernel has just put there. That takes a millisecond, most of it for the memory of the copy. It has the name
+ * that libbpf gives it.
  */
 static int make_shared(struct bpf_map *bss)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "variables", sizeof(uint32_t),
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "proftrac.bss", sizeof(uint32_t),
 				bpf_map__value_size(bss), 1, &opts);
 	int error = fd < 0 ? fd : bpf_map__reuse_fd(bss, fd);
 

@@ -511,13 +511,20 @@ static int check_work(struct capture *c, struct file *file, const char *path, pi
 			   error == -E2BIG ? TOO_MANY_MAPPINGS : NULL);
 }
 
-/* The number is that of a file which can be opened. */
-static void retire_unopened(struct capture *c, uint64_t device, uint64_t inode)
+/*
+ * The one that could not be opened: another file has its number now, or it can be opened after all. Call stacks may refer
+ * to it.
+ */
+static struct file *reuse_unopened(struct capture *c, uint64_t device, uint64_t inode)
 {
 	struct file *file = file_find(c, device, inode);
 
-	if (file && file_is_unopened(file))
-		file_retire(c, file);
+	if (!file || !file_is_unopened(file))
+		return NULL;
+	HASH_DEL(c->files, file);
+	free(file->refused_pids);
+	memset(file, 0, sizeof(*file));
+	return file;
 }
 
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
@@ -533,8 +540,9 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		close(fd);
 		return -EMFILE;
 	}
-	retire_unopened(c, device, inode);
-	file = calloc(1, sizeof(*file));
+	file = reuse_unopened(c, device, inode);
+	if (!file)
+		file = calloc(1, sizeof(*file));
 	if (!file) {
 		close(fd);
 		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);
@@ -591,13 +599,13 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 
 void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
 {
-	struct file *file = calloc(1, sizeof(*file));
+	/* One that could not be opened in another process is tried again when it is mapped. */
+	struct file *file = file_find(c, device, inode) ? NULL : calloc(1, sizeof(*file));
 
 	if (!file) {
 		close(fd);
 		return;
 	}
-	retire_unopened(c, device, inode);
 	file->device = device;
 	file->inode = inode;
 	file->fd = fd;

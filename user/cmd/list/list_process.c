@@ -34,6 +34,13 @@ struct mapped {
 	char *path; /* only for the first executable mapping of a file */
 };
 
+/* A writable mapping. They are sorted by file and offset. */
+struct mapped_data {
+	uint64_t device, inode, offset, length, start;
+	unsigned
+		furthest; /* of those of the file up to here, the one that ends at the highest offset */
+};
+
 struct process {
 	pid_t pid;
 	int dir; /* /proc/PID: files opened relative to it belong to this process even if the PID is reused */
@@ -41,6 +48,8 @@ struct process {
 	struct mapped *mappings;
 	unsigned n_mappings;
 	unsigned capacity;
+	struct mapped_data *data;
+	unsigned n_data;
 	unsigned n_files;
 	unsigned n_opened;
 };
@@ -86,6 +95,72 @@ static int process_add_mapping(void *context, const struct mapping *mapping)
 	return 0;
 }
 
+static int compare_data(const void *of_a, const void *of_b)
+{
+	const struct mapped_data *a = of_a, *b = of_b;
+
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* A process may have 4096 files with many semaphores each, and many mappings: so they are not searched one by one. */
+static int process_sort_data(struct process *p)
+{
+	p->data = calloc(p->n_mappings + 1, sizeof(*p->data));
+	if (!p->data)
+		return -ENOMEM;
+	for (unsigned i = 0; i < p->n_mappings; i++) {
+		const struct mapped *m = &p->mappings[i];
+
+		if (m->writable)
+			p->data[p->n_data++] = (struct mapped_data){ .device = m->device,
+								     .inode = m->inode,
+								     .offset = m->offset,
+								     .length = m->end - m->start,
+								     .start = m->start };
+	}
+	qsort(p->data, p->n_data, sizeof(*p->data), compare_data);
+	for (unsigned i = 0; i < p->n_data; i++) {
+		struct mapped_data *d = &p->data[i], *before = i ? &p->data[d[-1].furthest] : d;
+		bool same = before->device == d->device && before->inode == d->inode;
+
+		d->furthest = same && before->offset + before->length > d->offset + d->length
+				      ? (unsigned)(before - p->data)
+				      : i;
+	}
+	return 0;
+}
+
+/* Where an offset of a file is mapped writable. NULL: nowhere. */
+static const struct mapped_data *process_find_data(const struct process *p,
+						   const struct mapped *file, uint64_t offset)
+{
+	const struct mapped_data wanted = { .device = file->device,
+					    .inode = file->inode,
+					    .offset = offset },
+				 *found;
+	unsigned low = 0, high = p->n_data;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (compare_data(&p->data[middle], &wanted) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	found = &p->data[p->data[low - 1].furthest];
+	return found->device == file->device && found->inode == file->inode &&
+			       offset - found->offset < found->length
+		       ? found
+		       : NULL;
+}
+
 /*
  * Reads the semaphores of a file from the memory of the process where that part of the file is
  * mapped.
@@ -99,17 +174,9 @@ static bool process_read_semaphores(void *context, uint64_t offset, uint16_t ret
 {
 	const struct semaphore_reader *r = context;
 	const struct process *p = r->process;
+	const struct mapped_data *d = p->mem >= 0 ? process_find_data(p, r->file, offset) : NULL;
 
-	for (unsigned i = 0; p->mem >= 0 && i < p->n_mappings; i++) {
-		const struct mapped *m = &p->mappings[i];
-		uint64_t into = offset - m->offset;
-
-		if (!m->writable || m->inode != r->file->inode || m->device != r->file->device ||
-		    offset < m->offset || into >= m->end - m->start)
-			continue;
-		return pread(p->mem, ret_values, 4, (off_t)(m->start + into)) == 4;
-	}
-	return false;
+	return d && pread(p->mem, ret_values, 4, (off_t)(d->start + (offset - d->offset))) == 4;
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -183,7 +250,8 @@ static int process_read_mappings(struct process *p, struct failure *f)
 				       r == 0 ? "it has exited or is a kernel thread"
 					      : "it has no executable file mappings",
 				       f);
-	return 0;
+	r = process_sort_data(p);
+	return r ? mappings_not_readable(f, r, p->pid) : 0;
 }
 
 static int list_mappings(struct list *list, struct process *p, struct failure *f)
@@ -234,6 +302,7 @@ int list_process(struct list *list, pid_t pid, struct failure *f)
 	for (unsigned i = 0; i < p.n_mappings; i++)
 		free(p.mappings[i].path);
 	free(p.mappings);
+	free(p.data);
 	if (p.mem >= 0)
 		close(p.mem);
 	close(p.dir);

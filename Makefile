@@ -442,7 +442,7 @@ $(foreach c,gcc clang,$(foreach o,O0 O2 O3,$(eval $(call UNWOUND,$c,$o,,-fomit-f
 $B/tests/attacks/names_files: ATTACK_LIBS := -Wl,-rpath,/placeholder/$(subst 0,xxxxxxxxxx,0000000000)
 $B/tests/attacks/linked_far: ATTACK_LIBS := -Wl,-rpath,0$(subst 3,:0:0:0:0:0:0:0:0:0:0,$(subst 2,3333333333,$(subst 1,2222222222,11)))
 # It has no file mapped that others have, whose uprobes would wait for it.
-$B/tests/attacks/locks_memory: ATTACK_LIBS := -static
+$B/tests/attacks/locks_memory: ATTACK_LIBS := -fPIE -static-pie
 $B/tests/attacks/%: tests/attacks/programs/%.c include/proftrace.h $(wildcard tests/attacks/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * locks_memory MB THREADS: THREADS threads mark slowly. At the first line of standard input another thread, which has the
- * policy SCHED_IDLE, protects MB megabytes again and again, beside a busy thread on the same CPU: it holds the lock of the
- * memory for seconds. Prints `ready PID`, and `locks` when it begins. It ends with its standard input.
+ * locks_memory MB THREADS: THREADS threads mark slowly. At the first line of standard input another thread protects MB
+ * megabytes again and again, beside a busy thread on the same CPU, and is given the policy SCHED_IDLE while it does: it holds
+ * the lock of the memory for seconds. Prints `ready PID`. It ends with its standard input.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -19,6 +19,7 @@
 
 static char *memory;
 static size_t size;
+static pid_t protecting; /* the thread that does */
 
 /* On the last CPU that it may use. */
 static void share_cpu(void)
@@ -36,10 +37,8 @@ static void share_cpu(void)
 
 static void *protect(void *unused)
 {
-	struct sched_param none = { 0 };
-
 	share_cpu();
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	__atomic_store_n(&protecting, gettid(), __ATOMIC_SEQ_CST);
 	for (;;) {
 		mprotect(memory, size, PROT_READ);
 		mprotect(memory, size, PROT_READ | PROT_WRITE);
@@ -67,6 +66,7 @@ static void *mark(void *unused)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
+	const struct sched_param none = { 0 };
 	int n = argc > 2 ? atoi(argv[2]) : 1, c;
 
 	size = (size_t)(argc > 1 ? atoi(argv[1]) : 400) << 20;
@@ -82,10 +82,13 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (getchar() == EOF)
 		return 0;
-	pthread_create(&thread, NULL, be_busy, NULL);
 	pthread_create(&thread, NULL, protect, NULL);
-	printf("locks\n");
-	fflush(stdout);
+	while (!__atomic_load_n(&protecting, __ATOMIC_SEQ_CST))
+		sched_yield();
+	pthread_create(&thread, NULL, be_busy, NULL);
+	/* Of its time, nearly all is in mprotect(). */
+	usleep(100000);
+	sched_setscheduler(protecting, SCHED_IDLE, &none);
 	while ((c = getchar()) != EOF)
 		;
 	_exit(0);

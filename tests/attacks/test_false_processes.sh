@@ -36,10 +36,11 @@ equal "a counter without a process is in one of its own" "$(of t.json falsified 
 # What only the recorder says of processes, and of losses. Other labels, of processes that only the trace has, are kept.
 # shellcheck disable=SC2016
 "$proftrace" -o t -- sh -c '{
+	printf "[{\"name\":\"proftrace\",\"ph\":\"M\",\"args\":{}},\n"
 	printf "[{\"name\":\"process_labels\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"labels\":\"%s\"}},\n" \
-		$$ "rank 11, container bank, unit sshd.service" $$ "own label" 1 "GPU, rank 12" 2 "GPU, unit sshd.service" 3 "GPU 0" | sed "2,\$s/^\[//"
+		$$ "rank 11, container bank, unit sshd.service" $$ "own label" 1 "GPU, rank 12" 2 "GPU, unit sshd.service" 3 "GPU 0" | sed "s/^\[//"
 	printf "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":3,\"args\":{\"name\":\"rank 13: x\"}},\n"
-	printf "{\"name\":\"events lost\",\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"count\":7}},\n" $$ $$ "$1" 3 3 "$1"
+	printf "{\"name\":\"events lost\",\"recorder\":true,\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"count\":7}},\n" $$ $$ "$1" 3 3 "$1"
 	printf "{\"name\":\"theirs\",\"ph\":\"i\",\"pid\":%d,\"tid\":1,\"ts\":%s},\n" $$ "$1" 1 "$1" 2 "$1" 3 "$1"
 	echo "{\"name\":\"last\",\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":$1}]"; } >labels.json
 	exec "$0" 2 its.json labels.json </dev/null' "$programs/includes" "$(awk '{ printf "%.0f", ($1 + 60) * 1000000 }' /proc/uptime)" >said 2>err

@@ -145,6 +145,8 @@ static void refuse_retired(struct capture *c, struct file *file)
  */
 void file_retire(struct capture *c, struct file *file)
 {
+	bool full = files_too_many_retired(c);
+
 	HASH_DEL(c->files, file);
 	file_forget_known(c, file);
 	if (file->n_links || file->n_data_links)
@@ -160,6 +162,9 @@ void file_retire(struct capture *c, struct file *file)
 	file->next_retired = c->retired;
 	c->retired = file;
 	c->n_retired++;
+	/* Its sites are kept. Beyond the limit they count like those of files that are attached to. */
+	if (full)
+		return;
 	c->n_retired_sites += file->n_sites + file->n_probes;
 	probes_give_back(c, file);
 }

@@ -43,7 +43,11 @@ const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode
 
 void file_set_expected(struct capture *c, const struct file *file)
 {
-	file_find(c, file->device, file->inode)->is_expected = true;
+	struct file *known = file_find(c, file->device, file->inode);
+
+	/* It may have been written to meanwhile, and is read again. */
+	if (known == file)
+		known->is_expected = true;
 }
 
 static bool file_is_wanted(const struct file *file)
@@ -261,7 +265,8 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 
 	if (file && file_has_changed(file)) {
 		file_retire(c, file);
-		file = NULL;
+		/* It may have been refused. */
+		file = file_find(c, device, inode);
 	}
 	if (!file || (file_is_unopened(file) && !file_refuses_pid(file, pid)))
 		return false;

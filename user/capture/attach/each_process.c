@@ -128,7 +128,10 @@ int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure 
 
 	if (capture_attaches_each(c) && !pid)
 		return file_attach_all_or_nothing(c, file, 0, f);
-	file->alone &= file->n_links || file->n_data_links;
+	if (file->alone && !file->n_links && !file->n_data_links) {
+		file->alone = false;
+		file->n_pids = 0;
+	}
 	if (file_attaches_each(c, file))
 		return attach_for_pid(c, file, pid, f);
 	if (file->n_links)
@@ -212,11 +215,12 @@ void files_release(struct capture *c, pid_t pid)
 }
 
 /*
- * Detaches from a file that was attached to for all processes. attach_alone() attaches to it for each. Marks that come
- * between are missing, so it counts as attached late.
+ * Detaches from a file that was attached to for all processes. attach_alone() attaches to it for each, when these links
+ * are closed: else marks would come from both. Those that come between are missing, so it counts as attached late.
  */
 static void file_leave_all(struct leaving *leaving, struct file *file, const struct failure *f)
 {
+	leaving->later = false;
 	leaving->c->late += file->n_links || file->n_data_links;
 	leaving_add_all(leaving, file->data_links, &file->n_data_links, 0);
 	leaving_add_all(leaving, file->links, &file->n_links, 0);

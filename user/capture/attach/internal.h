@@ -36,7 +36,7 @@ bool file_attaches_each(const struct capture *c, const struct file *file);
 typedef int attach_fn(struct capture *c, struct file *file, pid_t pid, struct failure *f);
 /* More of a file is attached to, for those who have it already. */
 void attach_more(struct leaving *leaving, struct file *file, attach_fn *attach);
-/* Marks that came between are missing: so these files count as attached late. */
+/* Attaches for each process to what attach_more() could not attach to for all. */
 void attach_alone(struct capture *c);
 
 #endif

@@ -91,10 +91,12 @@ struct {
 	__uint(max_entries, 256 << 10);
 } holds SEC(".maps");
 
-/* Which processes are traced: tgid -> enum traced_flags. To make all entries at the start of a recording would take 2 ms. */
+/*
+ * Which processes are traced: tgid -> enum traced_flags. All entries are made at the start of a recording: a process must not be
+ * missed because memory is short when it is forked.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
 	__type(key, __u32);
 	__type(value, __u32);

@@ -23,12 +23,15 @@
  * site and the name of others (seen on 6.18 with preempt=full, and on 7.2 by default). Programs
  * with a tail call stay on the thread's stack, so here is a tail call that is never taken. The
  * verifier removes it, so any map will do. A map of programs would be worse: if its last descriptor
- * is closed while somebody lists the machine's maps, the kernel never frees it.
+ * is closed while somebody lists the machine's maps, the kernel never frees it. The verifier knows the
+ * result of a shift. The loader, which removes dead code before (dead_code.c), must not know it: the
+ * kernel looks for tail calls first.
  */
-const volatile bool never = false;
-
 static __always_inline void stay_on_thread_stack(void *ctx)
 {
+	__u64 never;
+
+	asm volatile("%0 = 0\n%0 <<= 1" : "=r"(never));
 	if (never)
 		bpf_tail_call(ctx, &traced, 0);
 }

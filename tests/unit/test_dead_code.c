@@ -254,6 +254,21 @@ static void leaves_what_it_does_not_understand(void **state)
 	REMAINS(endless, endless);
 }
 
+/* As in bpf/marks/marks.bpf.c: the kernel must see the call. */
+static void keeps_the_call_behind_a_shift(void **state)
+{
+	static const struct bpf_insn code[] = {
+		SET(2, 0),
+		{ .code = BPF_ALU64 | BPF_LSH | BPF_K, .dst_reg = 2, .imm = 1 },
+		IF(2, BPF_JEQ, 0, 1),
+		CALL(12),
+		EXIT,
+	};
+
+	(void)state;
+	REMAINS(code, code);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +278,7 @@ int main(void)
 		cmocka_unit_test(removes_jumps_to_what_follows),
 		cmocka_unit_test(removes_functions_that_nothing_calls),
 		cmocka_unit_test(leaves_what_it_does_not_understand),
+		cmocka_unit_test(keeps_the_call_behind_a_shift),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -496,6 +496,8 @@ static void note_known_file(struct capture *c, const struct file *file)
 
 	if (!key)
 		return;
+	/* It may be in a later slot, with another size. */
+	file_forget_known(c, file);
 	while (i < KNOWN_FILE_SLOTS - 1 && slots[i].key && slots[i].key != key)
 		i++;
 	__atomic_store_n(&slots[i].key, 0, __ATOMIC_SEQ_CST);

@@ -103,7 +103,8 @@ int background_load(struct bpf_program *program, struct bpf_prog_load_opts *opts
 	int error = background_put_records(b);
 	size_t size;
 
-	error = error ?: dead_code_remove_from(program, opts, b->constants);
+	if (!error && !b->whole)
+		error = dead_code_remove_from(program, opts, b->constants);
 	if (error)
 		return error;
 	loads_without_lines(opts);

@@ -34,6 +34,7 @@ struct background {
 	unsigned n_loads;
 	bool refused;	 /* one of the programs */
 	bool sequential; /* libbpf loads all programs itself */
+	bool whole;	 /* dead code stays in them */
 	struct bpf_map *constants;
 	int turn_function; /* what load.c puts into the programs that hold threads, before they are loaded */
 

@@ -328,8 +328,8 @@ static void configure_forbidding(struct proftrace_bpf *skel, const struct broker
  */
 static void configure_allocations(struct proftrace_bpf *skel, const struct kernel_types *types)
 {
-	struct bpf_map *const maps[] = { skel->maps.traced, skel->maps.steps,
-					 skel->maps.batches_more, skel->maps.batches_inherited };
+	struct bpf_map *const maps[] = { skel->maps.steps, skel->maps.batches_more,
+					 skel->maps.batches_inherited };
 
 	if (types && kernel_types_function(types, "bpf_mem_alloc_init") > 0)
 		return;

@@ -301,7 +301,7 @@ int dead_code_remove_from(struct bpf_program *program, struct bpf_prog_load_opts
 	int error;
 
 	if (!code)
-		return -ENOMEM;
+		return 0;
 	known.data = bpf_map__initial_value(constants, &known.size);
 	if (!known.data)
 		known.size = 0;

@@ -90,7 +90,7 @@ static void step_calculate(struct known *known, const struct bpf_insn *insn)
 	case BPF_XOR:
 		number ^= operand;
 		break;
-	default:
+	default: /* no shifts: see stay_on_thread_stack() in bpf/marks/marks.bpf.c */
 		known_forget(known, to);
 		return;
 	}

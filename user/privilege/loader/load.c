@@ -554,7 +554,7 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	/* Or the verifier follows code that another one knows to be dead. */
 	if (!programs->loaded && (error == -EINVAL || error == -EACCES) && !programs->all_maps) {
-		programs->all_maps = true;
+		programs->all_maps = background.whole = true;
 		*n_fds = 0;
 		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
 	}

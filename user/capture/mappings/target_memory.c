@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The threads that read, and the waiting for them. */
 #include "capture/mappings/target_memory.h"
 
 #include <errno.h>

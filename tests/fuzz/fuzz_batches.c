@@ -5,6 +5,7 @@
  * round (with what is in memory then), a pause, a look for batches that are there already.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 
 #define MEMORY 1000 /* no such descriptor: what is read there is the input */
 
-static ssize_t peek(int fd, void *out, size_t size, off_t at);
-#define pread(fd, out, size, at) peek(fd, out, size, at)
+static int peek(void *out, size_t size, uint64_t at);
+#define target_memory_read(memory, at, out, size) ((void)(memory), peek(out, size, at))
 #define broker_open(broker, what, target, start, end, failure) \
 	((void)(broker), (void)(target), MEMORY)
 /* Processes with the threads that inputs speak of. */
@@ -32,7 +33,7 @@ static unsigned next_number;
 #define close(fd)			 ((void)(fd))
 #include "capture/batch/find_existing.c"
 #include "capture/batch/read_memory.c"
-#undef pread
+#undef target_memory_read
 #undef broker_open
 #undef close
 #undef fdopendir
@@ -71,14 +72,12 @@ static struct dirent *next_task(unsigned *number)
 }
 
 /* The process's memory begins at PLACE. */
-static ssize_t peek(int fd, void *out, size_t size, off_t at)
+static int peek(void *out, size_t size, uint64_t at)
 {
-	must(fd == MEMORY);
-	if ((uint64_t)at < PLACE || (uint64_t)at - PLACE > memory_size ||
-	    size > memory_size - ((uint64_t)at - PLACE))
-		return -1;
-	memcpy(out, (const char *)memory + ((uint64_t)at - PLACE), size);
-	return (ssize_t)size;
+	if (at < PLACE || at - PLACE > memory_size || size > memory_size - (at - PLACE))
+		return -EIO;
+	memcpy(out, (const char *)memory + (at - PLACE), size);
+	return 0;
 }
 
 static int take_event(void *context, const struct event *event)

@@ -228,7 +228,8 @@ static void assert_end(struct decoded *d, uint64_t lost, int outcome)
 			const Perfetto__Protos__ChromeMetadata *m =
 				packet->chrome_events->metadata[i];
 
-			assert_memory_equal(m->name, "proftrace.account.", 18);
+			assert_true(!strncmp(m->name, "proftrace.account.", 18) ||
+				    !strcmp(m->name, "proftrace.packets"));
 			assert_true(m->has_int_value && m->int_value);
 		}
 		packet = next(d);

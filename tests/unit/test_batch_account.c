@@ -34,7 +34,7 @@ static int begin(void **state)
 	memset(shared.batch_losses, 0, sizeof(shared.batch_losses));
 	assert_int_equal(batches_new(&shared, &capture.batches), 0);
 	/* Its memory cannot be read but by who is asked to. */
-	batch_process_get(capture.batches, 1)->memory = -2;
+	batch_process_get(capture.batches, 1)->memory = target_memory_new(-1);
 	return 0;
 }
 

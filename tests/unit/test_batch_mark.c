@@ -89,7 +89,7 @@ static int begin(void **state)
 	capture.sites = calloc(file.sites.n, sizeof(*capture.sites));
 	assert_int_equal(batches_new(capture.shared, &capture.batches), 0);
 	capture.batches->since_ns = 0;
-	batch_process_get(capture.batches, 1)->memory = -2; /* cannot be read */
+	batch_process_get(capture.batches, 1)->memory = target_memory_new(-1); /* cannot be read */
 	for (i = 0; i < file.sites.n; i++) {
 		struct marker_site *m = &file.sites.sites[i];
 

@@ -36,6 +36,12 @@ static void starts_with_machine_clocks_and_defaults(void **state)
 	decode(&w, &d);
 
 	p = next(&d);
+	assert_int_equal(p->chrome_events->n_metadata, 3); /* without a rank */
+	assert_string_equal(p->chrome_events->metadata[1]->name, "proftrace.host");
+	assert_string_equal(p->chrome_events->metadata[1]->string_value, "node7");
+	assert_string_equal(p->chrome_events->metadata[2]->name, "proftrace.boot_id");
+	assert_string_equal(p->chrome_events->metadata[2]->string_value, w.info.boot_id);
+	p = next(&d);
 	assert_true((uint64_t)p->trace_uuid->msb == 0x1122334455667788);
 	assert_true((uint64_t)p->trace_uuid->lsb == 0x99aabbccddeeff00);
 	p = next(&d);
@@ -43,12 +49,6 @@ static void starts_with_machine_clocks_and_defaults(void **state)
 	assert_string_equal(p->system_info->utsname->release, "6.1.0-test");
 	assert_string_equal(p->system_info->utsname->version, "#1 SMP \"x\"");
 	assert_string_equal(p->system_info->utsname->machine, "x86_64");
-	p = next(&d);
-	assert_int_equal(p->chrome_events->n_metadata, 3); /* without a rank */
-	assert_string_equal(p->chrome_events->metadata[1]->name, "proftrace.host");
-	assert_string_equal(p->chrome_events->metadata[1]->string_value, "node7");
-	assert_string_equal(p->chrome_events->metadata[2]->name, "proftrace.boot_id");
-	assert_string_equal(p->chrome_events->metadata[2]->string_value, w.info.boot_id);
 	p = next(&d);
 	assert_int_equal(p->clock_snapshot->n_clocks, 3);
 	assert_int_equal(p->clock_snapshot->primary_trace_clock, 3);

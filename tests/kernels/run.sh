@@ -97,6 +97,7 @@ for arch in amd64 arm64; do
 done
 echo "$guests" | xargs -P 2 -L 1 "$here/run.sh" --guest
 
+: >"$work/failed"
 passed=0 failed=0 skipped=0
 for name in $(echo "$guests" | awk '{ print $1 }'); do
 	if [ -n "${KERNEL_IMAGE:-}" ]; then
@@ -108,10 +109,13 @@ for name in $(echo "$guests" | awk '{ print $1 }'); do
 	s=$(grep -cE '^(not )?ok .*# SKIP' "$work/$name.tap")
 	f=$(grep -E '^not ok ' "$work/$name.tap" | grep -vc '# SKIP')
 	p=$(grep -E '^ok ' "$work/$name.tap" | grep -vc '# SKIP')
-	[ $((p + f + s)) -gt 0 ] || { echo "not ok - $name: said nothing"; f=1; }
+	[ $((p + f + s)) -gt 0 ] || { echo "not ok - $name: said nothing" | tee -a "$work/$name.tap"; f=1; }
+	grep -E '^not ok ' "$work/$name.tap" | grep -v '# SKIP' | sed 's/^/# failed: /' >>"$work/failed"
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 # Without downloads there is nothing to run, which is no failure; but nor is it a test of anything.
 [ $((passed + failed)) -gt 0 ] || echo "# NO KERNEL WAS TESTED: each of the guests was skipped, see above for why"
+# Of a long output often only the end is kept.
+cat "$work/failed"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

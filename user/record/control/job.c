@@ -234,7 +234,8 @@ static int job_adopt(struct recording *r, pid_t pid, int socket, struct failure 
 	return error;
 }
 
-void job_accept(struct recording *r)
+/* False: no other process is waiting. */
+static bool job_accept_next(struct recording *r)
 {
 	struct job_request request;
 	struct job_reply reply;
@@ -244,7 +245,7 @@ void job_accept(struct recording *r)
 
 	size = packet_receive(r->job.socket, &request, sizeof(request), &socket);
 	if (size == -EAGAIN)
-		return;
+		return false;
 	reply.error = size == (int)sizeof(request) && socket >= 0
 			      ? job_adopt(r, request.pid, socket, &f)
 			      : -EPROTO;
@@ -255,11 +256,22 @@ void job_accept(struct recording *r)
 		recording_log(r, 1, line);
 	}
 	if (socket < 0)
-		return;
+		return true;
 	/* Whoever handed it over may be gone, and must not make the recorder wait. */
 	fcntl(socket, F_SETFL, O_NONBLOCK);
 	packet_send(socket, &reply, sizeof(reply), -1);
 	close(socket);
+	return true;
+}
+
+/*
+ * All that are waiting: they begin at once, and not each behind what those before it are held for. Ranks wait for each other in
+ * any case.
+ */
+void job_accept(struct recording *r)
+{
+	for (unsigned i = 0; i < r->job.n_ranks && job_accept_next(r); i++)
+		;
 }
 
 bool job_is_awaited(const struct recording *r, uint64_t now_ns)

@@ -132,8 +132,10 @@ enum value_type {
 #define COOKIE_DOMAIN_SHIFT	40
 #define COOKIE_CATEGORIES_SHIFT 52
 #define COOKIE_GUARD_SHIFT	53
-#define GUARD_DOMAINS		128
-#define GUARD_CPUS		16 /* a power of two; with more CPUs, some share a slot */
+/* Also of USDT probes and functions: the link is of one process (hit_is_recorded() in bpf/marks/marks.bpf.c). */
+#define COOKIE_OF_PROCESS (1ull << 63)
+#define GUARD_DOMAINS	  128
+#define GUARD_CPUS	  16 /* a power of two; with more CPUs, some share a slot */
 
 /* Stands in a program for a function of the kernel (bpf/processes/hold_turns.h). */
 #define TURN_FUNCTION 0x40000000

@@ -66,6 +66,11 @@ __u64 followed_late_ns; /* the longest time that a process had no links (privile
 __u32 bases_wanted;	/* bpf/batch/counters.bpf.c: some domain is in buffered mode */
 __u32 counter_off_in; /* a process that may not read the processor's counter (bpf/batch/counter_off.bpf.c) */
 __u64 buffers_left_ns; /* when all domains began to leave buffered mode (HOLD_COUNTER); 0: they have not */
+/*
+ * Odd while processes get links of their own in addition to those for all (user/capture/attach/each_process.c), and incremented
+ * at the begin and the end of that.
+ */
+__u32 both_links;
 __u32 syscalls_stored; /* how many threads are in a call whose begin is in the task's storage, or were killed in it */
 /* Aligned to keep the counters out of the cache lines above, which are read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
@@ -116,6 +121,8 @@ static __always_inline void untrace(__u32 tgid)
 	bpf_map_delete_elem(&traced, &tgid);
 }
 
+#define OWN_HITS 8 /* a power of two */
+
 /*
  * The nesting of a thread and what else is kept for it. The state belongs to the thread alone, so
  * nothing here needs to be atomic. Each level keeps the token of its BEGIN, so that an END finds
@@ -164,7 +171,8 @@ struct thread_state {
 	__u64 batch_from, batch_from_events; /* struct record_batch */
 	/* The batch handed over last, whether it was sent or lost: it may come again when the thread exits. */
 	__u64 handed_batch, handed_base, handed_events;
-	__u32 lost_alone; /* marks without a batch that were lost and not reported yet */
+	__u32 lost_alone;	  /* marks without a batch that were lost and not reported yet */
+	__u64 own_hits[OWN_HITS]; /* what links of this process have recorded: hit_is_recorded() */
 	/* bpf/marks/usdt.bpf.c, at an existing USDT probe */
 	__u64 registers[33]; /* the last one is always 0 */
 	__u32 unreadable;    /* whether the last argument was unreadable */

@@ -110,6 +110,28 @@ static __always_inline struct thread_state *current_thread_state(__u64 *pid_tgid
 }
 
 /*
+ * While a process has links of its own and others are for all processes, a hit runs the program for both. The kernel
+ * runs the newer ones first (consumer_add() in kernel/events/uprobes.c), which are those of the process, on the same thread and
+ * without anything of it in between. So what the first has recorded, the second leaves out. A place may be several sites, whose
+ * numbers follow each other.
+ */
+static __always_inline bool hit_is_recorded(struct pt_regs *ctx, struct thread_state *st)
+{
+	__u64 cookie, hit;
+	__u32 turn = both_links, slot;
+	bool recorded;
+
+	if (!(turn & 1))
+		return false;
+	cookie = bpf_get_attach_cookie(ctx);
+	hit = (__u64)turn << 32 | (__u32)cookie;
+	slot = cookie & (OWN_HITS - 1);
+	recorded = st->own_hits[slot] == hit;
+	st->own_hits[slot] = cookie & COOKIE_OF_PROCESS ? hit : 0;
+	return recorded && !(cookie & COOKIE_OF_PROCESS);
+}
+
+/*
  * What tells this slice from others of the thread. A mark without a token of its own uses the
  * number of its domain.
  */
@@ -370,7 +392,7 @@ int mark(struct pt_regs *ctx)
 	__u64 pid_tgid;
 	struct thread_state *st = current_thread_state(&pid_tgid);
 
-	if (!st)
+	if (!st || hit_is_recorded(ctx, st))
 		return 0;
 	stay_on_thread_stack(ctx);
 	return handle_mark_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
@@ -386,7 +408,7 @@ int mark_with_stack(struct pt_regs *ctx)
 	__u64 pid_tgid;
 	struct thread_state *st = current_thread_state(&pid_tgid);
 
-	if (!st)
+	if (!st || hit_is_recorded(ctx, st))
 		return 0;
 	stay_on_thread_stack(ctx);
 	return handle_hit_with_stack((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);

@@ -382,7 +382,7 @@ static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs 
 static __always_inline bool find_usdt_spec(struct pt_regs *ctx, struct mark *m)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u32 number = cookie >> USDT_SPEC_SHIFT;
+	__u32 number = (cookie & ~COOKIE_OF_PROCESS) >> USDT_SPEC_SHIFT;
 
 	m->ip = PT_REGS_IP(ctx);
 	m->site = (__u32)cookie;
@@ -436,7 +436,7 @@ int usdt(struct pt_regs *ctx)
 	__u64 pid_tgid;
 	struct thread_state *st = current_thread_state(&pid_tgid);
 
-	if (!st)
+	if (!st || hit_is_recorded(ctx, st))
 		return 0;
 	stay_on_thread_stack(ctx);
 	for (int i = 0; i < MAX_NESTING; i++) {
@@ -457,6 +457,9 @@ int usdt_session(struct pt_regs *ctx)
 	struct thread_state *st = current_thread_state(&pid_tgid);
 
 	if (!st)
+		return 1;
+	/* A call returns to the program for which it was entered, and to no other. */
+	if (bpf_get_func_ip(ctx) == PT_REGS_IP(ctx) && hit_is_recorded(ctx, st))
 		return 1;
 	stay_on_thread_stack(ctx);
 	return handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid) != USDT_RETURNS;

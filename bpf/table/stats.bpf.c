@@ -513,7 +513,7 @@ int aggregate(struct pt_regs *ctx)
 	__u64 pid_tgid;
 	struct thread_state *st = current_thread_state(&pid_tgid);
 
-	if (!st)
+	if (!st || hit_is_recorded(ctx, st))
 		return 0;
 	stay_on_thread_stack(ctx);
 	return aggregate_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);

@@ -48,6 +48,35 @@ for how in "semaphores" "guard pages"; do
 	blind_ends
 done
 
+# The kernel begins to refuse when a program is being recorded, and its domains go over to another mode meanwhile: each mark is
+# recorded once, whether by the links for all processes or by those of the program alone.
+cp "$programs/swings" "$tmp/swings"
+for how in "semaphores" "guard pages"; do
+	rm -f "$tmp/in"
+	mkfifo "$tmp/in"
+	exec 9<>"$tmp/in"
+	"$tmp/swings" 1 3 20000 <&9 9>&- >"$tmp/out" &
+	program=$!
+	start_recorder --mode auto --summary-json "$tmp/s" -p $program 9>&-
+	blind_begins "$how, while it is recorded" "$tmp/swings" $(test "$how" = semaphores || echo guard)
+	begun=$?
+	echo >&9
+	exec 9>&-
+	wait $program
+	wait $recorder
+	[ $begun = 0 ] || continue
+	blind_ends
+	if ! grep -q '"modes"' "$tmp/s"; then
+		skip "$how, while it is recorded" "the processor's counter is of no use here: all was exact"
+		continue
+	fi
+	check "$how, while it is recorded: each process gets links of its own" \
+		grep -q "swings' is attached to for each process by itself" "$tmp/said"
+	equal "$how, while it is recorded: every mark, once" "$(field "$tmp/s" marked)" "$(said "$tmp/out" total)"
+	equal "$how, while it is recorded: all are written" "$(field "$tmp/s" written)" "$(said "$tmp/out" total)"
+	equal "$how, while it is recorded: nothing is late" "$(field "$tmp/s" attached_late)" 0
+done
+
 # The domains are turned off in the middle of buffered mode, where the kernel refuses to turn them on in exact mode.
 for how in "semaphores" "guard pages"; do
 	rm -f "$tmp/in"

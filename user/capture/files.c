@@ -240,7 +240,8 @@ static bool attach_also(struct capture *c, struct file *file, pid_t pid)
 	if (!error) {
 		count_attached(c, file);
 		/* Nothing has held it. */
-		c->late += file->alone && file_has_pid(file, pid) && elf_file_is_static(file->elf);
+		c->late += file->alone && !file->goes_alone && file_has_pid(file, pid) &&
+			   elf_file_is_static(file->elf);
 		return true;
 	}
 	/* It has ended meanwhile, or others hold what it may not have. */

@@ -52,6 +52,7 @@ struct file_link {
 	unsigned turns_on; /* RECORD_BATCH_ON or RECORD_EXACT_ON: only semaphores; 0: sites */
 	pid_t pid;	   /* for which process; 0: for all */
 	bool leaves;	   /* another one takes its place */
+	bool flushes; /* where batches are handed over, for all processes also if others are not */
 };
 
 /*
@@ -95,8 +96,9 @@ struct file {
 	struct file_link *data_links; /* under a schedule: those of the domains' sites */
 	unsigned n_data_links;
 	bool was_alone; /* it has been said: */
-	bool alone;  /* processes have links of their own because the kernel refuses one for all */
-	pid_t *pids; /* processes with links of their own (`alone`, capture_attaches_each) */
+	bool alone; /* processes have links of their own because the kernel refuses one for all */
+	bool goes_alone; /* they are going to have them: attach_alone() */
+	pid_t *pids;	 /* processes with links of their own (`alone`, capture_attaches_each) */
 	unsigned n_pids;
 	pid_t *refused_pids; /* processes that have none, because that would take too long */
 	unsigned n_refused_pids;
@@ -484,7 +486,6 @@ struct links {
 	unsigned turns_on;
 };
 struct site *site_new(struct capture *c);
-/* The attach cookie of a site. */
 /* Whether the file makes marks of any domain, besides those of the control site. */
 bool file_has_marks(const struct file *file);
 /* attach/each_process.c. Attaches for this process, unless that is done already. */
@@ -507,6 +508,8 @@ bool file_refuse_pid(const struct capture *c, struct file *file, pid_t pid);
 void files_forget_refusals(struct capture *c, pid_t pid);
 bool file_refuses_pid(const struct file *file, pid_t pid);
 uint64_t files_cookie_of(const struct capture *c, unsigned number);
+/* What is added to the attach cookie for links of one process; 0: of all. */
+uint64_t files_cookie_of_pid(pid_t pid);
 /* Attaches to sites with one new link. `pid` 0: for all processes. */
 int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		       enum broker_program program, pid_t pid, const struct broker_site *sites,

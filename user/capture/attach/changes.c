@@ -62,19 +62,24 @@ static bool file_has_domain(const struct capture *c, const struct file *file, co
  * Links by which the domains are turned on as they are now take the place of the old ones, which leave in any case: who must
  * not be in buffered mode would be killed by them. Without new ones marks are missing, which is said.
  */
-static void turn_anew(struct leaving *leaving, struct file *file)
+static void turn_anew(struct capture *c, struct file *file)
 {
 	file->turns = false;
 	for (unsigned i = 0; i < file->n_links; i++)
 		file->links[i].leaves = file->links[i].turns_on;
-	attach_more(leaving, file, turn_domains_on);
+	attach_more(c, file, turn_domains_on);
 }
 
-static void leaving_add_old(struct leaving *l)
+/* Where processes are going to have links of their own, the old ones wait for these, unless they must leave at once. */
+static void leaving_add_old(struct leaving *l, bool at_once)
 {
 	hash_each (l->c->files, file) {
 		unsigned i, kept = 0;
 
+		if (file->goes_alone && !at_once)
+			continue;
+		/* Nothing turns its domains on until then. */
+		l->c->late += file->goes_alone;
 		for (i = 0; i < file->n_links; i++) {
 			if (file->links[i].leaves)
 				leaving_add(l, file->links[i]);
@@ -105,10 +110,10 @@ bool files_turn_some(struct capture *c)
 			leaving_detach(&leaving);
 			return true;
 		}
-		turn_anew(&leaving, file);
+		turn_anew(c, file);
 	}
 	/* All together, since the broker waits for the old ones of the request before. */
-	leaving_add_old(&leaving);
+	leaving_add_old(&leaving, false);
 	leaving_detach(&leaving);
 	c->files_turn = false;
 	attach_alone(c);
@@ -116,14 +121,14 @@ bool files_turn_some(struct capture *c)
 }
 
 /* At once, and with those that have been waiting. */
-static void turn_files_anew(struct leaving *leaving, const bool *domains)
+static void turn_files_anew(struct leaving *leaving, const bool *domains, bool at_once)
 {
 	files_choose_turning(leaving->c, domains);
 	hash_each (leaving->c->files, file) {
 		if (file->turns)
-			turn_anew(leaving, file);
+			turn_anew(leaving->c, file);
 	}
-	leaving_add_old(leaving);
+	leaving_add_old(leaving, at_once);
 	leaving->c->files_turn = false;
 }
 
@@ -133,7 +138,7 @@ void files_detach_domain(struct capture *c, unsigned guard)
 	bool domains[GUARD_DOMAINS] = { 0 };
 
 	domains[guard] = true;
-	turn_files_anew(&leaving, domains);
+	turn_files_anew(&leaving, domains, false);
 	hash_each (c->files, file) {
 		leaving_add_domain(&leaving, file->links, &file->n_links, guard);
 		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
@@ -153,7 +158,7 @@ void files_leave_buffers(struct capture *c, const bool *domains)
 {
 	struct leaving leaving = { .c = c };
 
-	turn_files_anew(&leaving, domains);
+	turn_files_anew(&leaving, domains, true);
 	/* The kernel turns the semaphores off at once, and then waits for the thread that is held (bpf/processes/hold.bpf.c). */
 	__atomic_store_n(&c->shared->buffers_left_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	leaving_detach(&leaving);
@@ -176,13 +181,10 @@ static int attach_data(struct capture *c, struct file *file, pid_t pid, struct f
 
 void files_attach_data(struct capture *c)
 {
-	struct leaving leaving = { .c = c };
-
 	hash_each (c->files, file) {
 		if (!file->refused && file_has_marks(file) && !file->n_data_links)
-			attach_more(&leaving, file, attach_data);
+			attach_more(c, file, attach_data);
 	}
-	leaving_detach(&leaving);
 	attach_alone(c);
 }
 

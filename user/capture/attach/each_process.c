@@ -11,6 +11,7 @@
 
 #include "capture/file_limits.h"
 #include "capture/file_watch.h"
+#include "proftrace.skel.h"
 
 bool file_attaches_each(const struct capture *c, const struct file *file)
 {
@@ -214,43 +215,78 @@ void files_release(struct capture *c, pid_t pid)
 	files_forget_refusals(c, pid);
 }
 
-/*
- * Detaches from a file that was attached to for all processes. attach_alone() attaches to it for each, when these links
- * are closed: else marks would come from both. Those that come between are missing, so it counts as attached late.
- */
-static void file_leave_all(struct leaving *leaving, struct file *file, const struct failure *f)
+/* Calls of functions that are open now return to the links that leave. */
+static bool file_has_returns(const struct capture *c, const struct file *file)
 {
-	leaving->later = false;
-	leaving->c->late += file->n_links || file->n_data_links;
-	leaving_add_all(leaving, file->data_links, &file->n_data_links, 0);
-	leaving_add_all(leaving, file->links, &file->n_links, 0);
-	file_set_alone(leaving->c, file, f);
-	leaving->c->files_go_alone = true;
+	for (unsigned i = 0; i < file->n_probes; i++) {
+		if (c->sites[file->first_probe + i].in_session)
+			return true;
+	}
+	return false;
 }
 
+/* Each process gets links of its own before those for all leave, in attach_alone(). */
+static void file_go_alone(struct capture *c, struct file *file, const struct failure *f)
+{
+	if (file_has_returns(c, file))
+		c->late++;
+	file_set_alone(c, file, f);
+	file->goes_alone = c->files_go_alone = true;
+}
+
+static void leaving_add_common(struct leaving *l, struct file_link *links, unsigned *n)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < *n; i++) {
+		if (links[i].pid || links[i].flushes)
+			links[kept++] = links[i];
+		else
+			leaving_add(l, links[i]);
+	}
+	*n = kept;
+}
+
+/*
+ * The links for all are closed when each process has its own. Meanwhile marks come to both, and the BPF programs record
+ * them once (hit_is_recorded() in bpf/marks/marks.bpf.c).
+ */
 void attach_alone(struct capture *c)
 {
+	struct leaving leaving = { .c = c };
+
 	if (!c->files_go_alone)
 		return;
 	c->files_go_alone = false;
+	__atomic_fetch_add(&c->shared->both_links, 1, __ATOMIC_SEQ_CST);
 	hash_each (c->processes, p) {
 		const struct broker_target target = { p->pid, 0 };
 		unsigned marked, fresh;
 		struct failure f;
+		int error = process_scan(c, &target, &marked, &fresh, &f);
 
-		process_scan(c, &target, &marked, &fresh, &f);
+		c->late += error && error != -ESRCH;
 	}
+	hash_each (c->files, file) {
+		if (!file->goes_alone)
+			continue;
+		leaving_add_common(&leaving, file->data_links, &file->n_data_links);
+		leaving_add_common(&leaving, file->links, &file->n_links);
+		file->goes_alone = false;
+	}
+	leaving_detach(&leaving);
+	/* None of their programs runs any more. */
+	__atomic_fetch_add(&c->shared->both_links, 1, __ATOMIC_SEQ_CST);
 }
 
-void attach_more(struct leaving *leaving, struct file *file, attach_fn *attach)
+void attach_more(struct capture *c, struct file *file, attach_fn *attach)
 {
-	struct capture *c = leaving->c;
 	struct failure f = { 0 };
 	char path[PATH_MAX];
 	int error = file_attaches_each(c, file) ? 0 : attach(c, file, 0, &f);
 
 	if (file_error_is_of_one_process(error)) {
-		file_leave_all(leaving, file, &f);
+		file_go_alone(c, file, &f);
 		return;
 	}
 	for (unsigned i = 0; i < file->n_pids; i++) {
@@ -265,12 +301,9 @@ void attach_more(struct leaving *leaving, struct file *file, attach_fn *attach)
 
 void files_attach_hold_sites(struct capture *c)
 {
-	struct leaving leaving = { .c = c };
-
 	hash_each (c->files, file) {
 		if (file->hold_sites_pending)
-			attach_more(&leaving, file, attach_hold_sites);
+			attach_more(c, file, attach_hold_sites);
 	}
-	leaving_detach(&leaving);
 	attach_alone(c);
 }

@@ -35,7 +35,7 @@ int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_t pid, 
 bool file_attaches_each(const struct capture *c, const struct file *file);
 typedef int attach_fn(struct capture *c, struct file *file, pid_t pid, struct failure *f);
 /* More of a file is attached to, for those who have it already. */
-void attach_more(struct leaving *leaving, struct file *file, attach_fn *attach);
+void attach_more(struct capture *c, struct file *file, attach_fn *attach);
 /* Attaches for each process to what attach_more() could not attach to for all. */
 void attach_alone(struct capture *c);
 

@@ -48,7 +48,9 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	*to.list = all;
 	c->n_links++;
 	c->counts.attached++;
-	all[(*to.n)++] = (struct file_link){ link, to.guard, to.turns_on, pid, false };
+	all[(*to.n)++] = (struct file_link){
+		link, to.guard, to.turns_on, pid, false, program == BROKER_FLUSH && !pid,
+	};
 	return 0;
 }
 
@@ -60,6 +62,11 @@ uint64_t files_cookie_of(const struct capture *c, unsigned number)
 	       (uint64_t)s->only_categories << COOKIE_CATEGORIES_SHIFT |
 	       s->plain_token << COOKIE_DOMAIN_SHIFT | (uint64_t)s->kind << COOKIE_KIND_SHIFT |
 	       number;
+}
+
+uint64_t files_cookie_of_pid(pid_t pid)
+{
+	return pid ? COOKIE_OF_PROCESS : 0;
 }
 
 /* Which sites of a file to attach to. */
@@ -77,21 +84,22 @@ static bool site_is_chosen(const struct capture *c, const struct site *s,
 	return !which->one || (s->guard == which->guard && !guard_is_off(c, s->guard));
 }
 
-static struct broker_site make_broker_site(const struct capture *c, unsigned number)
+static struct broker_site make_broker_site(const struct capture *c, unsigned number, pid_t pid)
 {
 	const struct site *s = &c->sites[number];
 
-	return (struct broker_site){ s->offset, s->semaphore_offset, files_cookie_of(c, number) };
+	return (struct broker_site){ s->offset, s->semaphore_offset,
+				     files_cookie_of(c, number) | files_cookie_of_pid(pid) };
 }
 
 static unsigned list_sites_of_kind(const struct capture *c, const struct file *file, unsigned kind,
-				   struct broker_site *sites)
+				   pid_t pid, struct broker_site *sites)
 {
 	unsigned i, n = 0;
 
 	for (i = 0; i < file->n_sites; i++) {
 		if (c->sites[file->first_site + i].kind == kind)
-			sites[n++] = make_broker_site(c, file->first_site + i);
+			sites[n++] = make_broker_site(c, file->first_site + i, pid);
 	}
 	return n;
 }
@@ -114,14 +122,14 @@ static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
 		const struct site *s = &c->sites[file->first_site + i];
 
 		if (!s->batches && s->kind < RECORD_FLUSH && site_is_chosen(c, s, which))
-			sites[n++] = make_broker_site(c, file->first_site + i);
+			sites[n++] = make_broker_site(c, file->first_site + i, pid);
 	}
 	/* Before anything is in buffered mode. */
 	if (which->control && !which->guard)
-		n += list_sites_of_kind(c, file, RECORD_READ_STRINGS, sites + n);
+		n += list_sites_of_kind(c, file, RECORD_READ_STRINGS, pid, sites + n);
 	/* The semaphores that turn buffered mode on come last. */
 	if (which->control && !which->guard && c->options.batching && !file->changes)
-		n += list_sites_of_kind(c, file, RECORD_BATCH_ON, sites + n);
+		n += list_sites_of_kind(c, file, RECORD_BATCH_ON, pid, sites + n);
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
 	free(sites);
@@ -159,7 +167,7 @@ static int turn_mode_on(struct capture *c, struct file *file, pid_t pid, unsigne
 
 		if (s->kind == kind && !guard_is_off(c, s->guard) &&
 		    guard_is_buffered(c, s->guard) == (kind == RECORD_BATCH_ON))
-			sites[n++] = make_broker_site(c, i);
+			sites[n++] = make_broker_site(c, i, pid);
 	}
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
@@ -208,6 +216,15 @@ static bool file_has_control_sites(const struct capture *c, const struct file *f
 	return false;
 }
 
+static bool file_has_flush(const struct file *file)
+{
+	for (unsigned i = 0; i < file->n_links; i++) {
+		if (file->links[i].flushes)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The site at which batches are handed over. It is attached for all processes and without a
  * semaphore: a child of vfork() hands over a batch of its parent, also with --no-children.
@@ -227,7 +244,8 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	if (!c->options.own_links && (c->options.follow_children || !c->options.changing))
 		pid = 0;
-	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
+	n = !pid && file_has_flush(file) ? 0
+					 : list_sites_of_kind(c, file, RECORD_FLUSH, pid, sites);
 	for (unsigned i = 0; i < n && file_has_control_sites(c, file); i++)
 		sites[i].semaphore_offset = 0;
 	if (n)

@@ -115,7 +115,8 @@ static int attach_probe_sites(struct attach_job *b, enum broker_program program,
 				continue;
 			sites[n].offset = s->offset;
 			sites[n].semaphore_offset = s->semaphore_offset;
-			sites[n++].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT | i;
+			sites[n++].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT | i |
+					    files_cookie_of_pid(b->pid);
 		}
 		if (n)
 			error = attach_site_range(b, sites, n, f);

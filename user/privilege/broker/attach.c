@@ -329,8 +329,11 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	enum uprobe_form form = UPROBE_ENTRY;
 	char path[32];
 
-	/* Not the empty program, which installs breakpoints. */
-	if (program_fd == programs->program_fds[BROKER_RETURNS])
+	/*
+	 * Not the empty program, which installs breakpoints, nor none: a probe on the return would write to the stack, and
+	 * the site need not be an entry.
+	 */
+	if (program_fd >= 0 && program_fd == programs->program_fds[BROKER_RETURNS])
 		form = programs->return_sessions ? UPROBE_SESSION : UPROBE_RETURN;
 
 	/*

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # A program of another user holds the lock of its memory while root's recorder reads marks there that have not been handed
-# over. The recorder read its own ring buffers no more meanwhile, and could not be ended for half a minute.
+# over, another one compares its code with its file, which is on an overlay, and `list` reads its semaphores. The recorder read
+# its own ring buffers no more meanwhile, and could not be ended for half a minute.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users
@@ -10,9 +11,15 @@ if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batche
 	finish
 fi
 make_user locker || { skip "locked memory" "cannot make a user"; finish; }
-cp "$attacks/locks_memory" "$tmp" && chmod 755 "$tmp" "$tmp/locks_memory"
+mkdir "$tmp/low" "$tmp/up" "$tmp/work" "$tmp/all"
+cp "$attacks/locks_memory" "$tmp/low"
+chmod 755 "$tmp" "$tmp/low" "$tmp/up" "$tmp/all" "$tmp/low/locks_memory"
 mkfifo "$tmp/in" "$tmp/hold"
-as "$made_uid" "$made_gid" "$tmp/locks_memory" 400 2 <"$tmp/hold" >"$tmp/locker" 2>&1 &
+cat >"$tmp/layers" <<-END
+	mount -t overlay none -o lowerdir=$tmp/low,upperdir=$tmp/up,workdir=$tmp/work $tmp/all || mount --bind $tmp/low $tmp/all
+	exec setpriv --reuid $made_uid --regid $made_gid --clear-groups $tmp/all/locks_memory 400 2
+END
+unshare --mount sh "$tmp/layers" <"$tmp/hold" >"$tmp/locker" 2>&1 &
 exec 8>"$tmp/hold"
 "$programs/storm" 1 20 <"$tmp/in" >"$tmp/victim" 2>&1 8>&- &
 victim=$!
@@ -26,33 +33,66 @@ wait_for "$tmp/out" 'proftrace: recording'
 
 # Where its threads are, without a fork: while somebody attaches to a file that the program has mapped, forks wait for the lock, too.
 cat >"$tmp/watch.py" <<'END'
-import os, sys, time
+import os, signal, subprocess, sys, time
 
-recorder = sys.argv[1]
-directory = f"/proc/{recorder}/task"
-reading = {True: 0, False: 0}
-os.write(8, b"\n")
-until = time.monotonic() + 8
-while time.monotonic() < until:
-    for task in os.listdir(directory):
+recorder, program, locker, trace = sys.argv[1:]
+said = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "close_fds": True}
+reading = {}
+
+
+def watch(process, name):
+    directory = f"/proc/{process}/task"
+    try:
+        tasks = os.listdir(directory)
+    except OSError:
+        return
+    for task in tasks:
         try:
             with open(f"{directory}/{task}/stack") as stack:
-                reading[task == recorder] += "access_remote_vm" in stack.read()
+                which = name + ("first" if task == str(process) else "others")
+                reading[which] = reading.get(which, 0) + ("access_remote_vm" in stack.read())
         except OSError:
             pass
+
+
+os.write(8, b"\n")
+until = time.monotonic() + 8
+lists = None
+while time.monotonic() < until:
+    if not lists or lists.poll() is not None:
+        lists = subprocess.Popen([program, "list", "-p", locker], **said)
+    watch(recorder, "")
+    watch(lists.pid, "list_")
     time.sleep(0.01)
-print("first", reading[True])
-print("others", reading[False])
+# Its attaching makes forks wait.
+second = subprocess.Popen([program, "-e", "none", "-p", locker, "-o", trace], **said)
+until = time.monotonic() + 8
+while time.monotonic() < until:
+    watch(second.pid, "second_")
+    time.sleep(0.01)
+# Then nothing holds the lock any more, which detaching would wait for.
+os.close(8)
+second.send_signal(signal.SIGINT)
+second.wait()
+lists.wait()
+for which in reading:
+    print(which, reading[which])
 END
-timeout 60 python3 "$tmp/watch.py" $recorder >"$tmp/watched" 2>&1
+timeout 90 python3 "$tmp/watch.py" $recorder "$proftrace" "$locker" "$tmp/second" >"$tmp/watched" 2>&1 &
+watcher=$!
+exec 8>&-
+wait $watcher
+sed 's/^/# /' "$tmp/watched"
 if [ "$(said "$tmp/watched" first)" = 0 ] && [ "$(said "$tmp/watched" others)" -lt 5 ]; then
 	skip "the lock is held" "it was not, or stacks of the kernel cannot be seen"
 else
 	never_else "the thread that reads the ring buffers is never seen to wait for the lock ($(said "$tmp/watched" others) times others)" \
 		"$(said "$tmp/watched" first)" 0
+	never_else "nor that of a recorder that begins ($(said "$tmp/watched" second_others) times others)" \
+		"$(said "$tmp/watched" second_first)" 0
+	never_else "nor that of list ($(said "$tmp/watched" list_others) times others)" "$(said "$tmp/watched" list_first)" 0
 fi
-# Then nothing holds the lock any more, which detaching would wait for.
-exec 8>&- 9>&-
+exec 9>&-
 kill -INT $recorder
 wait $recorder
 equal "exit status" $? 0

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/marker_note.h"
+#include "capture/mappings/target_memory.h"
 
 #define SITE_BYTES 16 /* no instruction is longer */
 
@@ -35,9 +36,10 @@ struct running_bytes {
 	struct capture *c;
 	const struct file *file;
 	pid_t pid;
-	int memory;		     /* /proc/PID/mem */
+	struct target_memory *memory;
 	struct running_code mapping; /* of the place that was read last */
 	bool too_many;		     /* mappings to search */
+	bool is_locked;		     /* the process does not let its memory be read now */
 };
 
 /* How many bytes another tracer may have put there: a breakpoint, or the call for which the kernel replaces a nop. */
@@ -76,25 +78,44 @@ static bool running_map(struct running_bytes *r, uint64_t offset)
 	return !error;
 }
 
-/* Reads what the process has where an offset of the file is mapped. Returns the number of bytes. */
+static bool read_bytes(struct running_bytes *r, uint64_t address, uint8_t *bytes, size_t n)
+{
+	int error = target_memory_read(r->memory, address, bytes, n);
+
+	r->is_locked |= error == -EAGAIN;
+	return !error;
+}
+
+/*
+ * Reads what the process has where an offset of the file is mapped. Returns the number of bytes: the next page may be behind
+ * the end of the file.
+ */
 static size_t read_running(struct running_bytes *r, uint64_t offset, uint8_t *bytes)
 {
 	const struct running_code *m = &r->mapping;
-	uint64_t size;
-	ssize_t n;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t size, address, in_page;
 
-	if (!running_map(r, offset))
+	/* No other byte can be read either. */
+	if (r->is_locked || !running_map(r, offset))
 		return 0;
 	size = m->size - (offset - m->offset);
-	n = pread(r->memory, bytes, size < SITE_BYTES ? (size_t)size : SITE_BYTES,
-		  (off_t)(m->start + (offset - m->offset)));
-	return n > 0 ? (size_t)n : 0;
+	if (size > SITE_BYTES)
+		size = SITE_BYTES;
+	address = m->start + (offset - m->offset);
+	in_page = page - address % page < size ? page - address % page : size;
+	if (!read_bytes(r, address, bytes, in_page))
+		return 0;
+	return in_page < size && read_bytes(r, address + in_page, bytes + in_page, size - in_page)
+		       ? size
+		       : in_page;
 }
 
 static bool running_open(struct running_bytes *r, struct capture *c, const struct file *file,
 			 pid_t pid, const struct mapping *m)
 {
 	const struct broker_target target = { pid, 0 };
+	int fd;
 
 	*r = (struct running_bytes){
 		.c = c,
@@ -102,8 +123,10 @@ static bool running_open(struct running_bytes *r, struct capture *c, const struc
 		.pid = pid,
 		.mapping = { .offset = m->offset, .start = m->start, .size = m->end - m->start },
 	};
-	r->memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
-	return r->memory >= 0;
+	fd = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	if (fd >= 0)
+		r->memory = target_memory_new(fd);
+	return r->memory;
 }
 
 /* Other tracers may be attached to each of the nops. */
@@ -169,12 +192,14 @@ const char *file_differs_from_running(struct capture *c, const struct file *file
 
 	if (!served && !file_has_layers(file->fd))
 		return NULL;
-	if (!running_open(&r, c, file, pid, m))
+	same = running_open(&r, c, file, pid, m) && markers_run(&r) && other_sites_run(&r);
+	if (!same && (!r.memory || r.is_locked)) {
+		target_memory_free(r.memory);
 		return served ? "it is on FUSE or 9p, and the memory of the process cannot be read "
 				"to compare"
 			      : NULL;
-	same = markers_run(&r) && other_sites_run(&r);
-	close(r.memory);
+	}
+	target_memory_free(r.memory);
 	return same	    ? NULL
 	       : r.too_many ? TOO_MANY_MAPPINGS
 			    : "its file system shows other bytes than those that run";
@@ -212,7 +237,7 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
 		bare = site_is_bare(&r, file->executes[i].offset);
 	for (i = 0; i < file->n_linker && bare; i++)
 		bare = site_is_bare(&r, file->linker[i].offset);
-	close(r.memory);
+	target_memory_free(r.memory);
 	return r.too_many ? TOO_MANY_MAPPINGS
 	       : bare	  ? "its overlay has copied it since the process mapped it"
 			  : NULL;

@@ -7,7 +7,9 @@
  * root of the process, and the inode number shows whether it is still the same file.
  */
 #include "base/array.h"
+#include "base/hash_key.h"
 #include "base/text.h"
+#include "capture/mappings/target_memory.h"
 #include "cmd/list/list.h"
 #include "privilege/containers.h"
 
@@ -41,13 +43,22 @@ struct mapped_data {
 		furthest; /* of those of the file up to here, the one that ends at the highest offset */
 };
 
+/* One that has been seen mapped executable. */
+struct known_file {
+	struct file_key {
+		uint64_t device, inode;
+	} key;
+	UT_hash_handle hh;
+};
+
 struct process {
 	pid_t pid;
 	int dir; /* /proc/PID: files opened relative to it belong to this process even if the PID is reused */
-	int mem; /* negative: it may not be read */
+	struct target_memory *memory; /* NULL: it may not be read */
 	struct mapped *mappings;
 	unsigned n_mappings;
 	unsigned capacity;
+	struct known_file *files;
 	struct mapped_data *data;
 	unsigned n_data;
 	unsigned n_files;
@@ -56,19 +67,32 @@ struct process {
 
 /* --- mappings -------------------------------------------------------------------------------- */
 
-static bool mapping_is_new_file(const struct process *p, const struct mapped *m)
+/* 1: yes; a process may have very many mappings of very many files. */
+static int mapping_is_new_file(struct process *p, const struct mapped *m)
 {
-	for (unsigned i = 0; i < p->n_mappings; i++) {
-		if (p->mappings[i].path && p->mappings[i].inode == m->inode &&
-		    p->mappings[i].device == m->device)
-			return false;
+	const struct file_key key = { m->device, m->inode };
+	struct known_file *known;
+
+	HASH_FIND(hh, p->files, &key, sizeof(key), known);
+	if (known)
+		return 0;
+	return hash_add_new(hh, p->files, key, key) ? 1 : -ENOMEM;
+}
+
+static void process_forget_files(struct process *p)
+{
+	struct known_file *known, *next;
+
+	HASH_ITER (hh, p->files, known, next) {
+		HASH_DEL(p->files, known);
+		free(known);
 	}
-	return true;
 }
 
 static int process_add_mapping(void *context, const struct mapping *mapping)
 {
 	struct process *p = context;
+	int is_new = 0;
 	struct mapped m = {
 		.start = mapping->start,
 		.end = mapping->end,
@@ -85,7 +109,11 @@ static int process_add_mapping(void *context, const struct mapping *mapping)
 		return -E2BIG;
 	if (!array_reserve(p->mappings, p->n_mappings, p->capacity, 256))
 		return -ENOMEM;
-	if (mapping->executable && p->n_files < MAX_FILES && mapping_is_new_file(p, &m)) {
+	if (mapping->executable && p->n_files < MAX_FILES)
+		is_new = mapping_is_new_file(p, &m);
+	if (is_new < 0)
+		return is_new;
+	if (is_new) {
 		m.path = strdup(mapping->path);
 		if (!m.path)
 			return -ENOMEM;
@@ -174,9 +202,9 @@ static bool process_read_semaphores(void *context, uint64_t offset, uint16_t ret
 {
 	const struct semaphore_reader *r = context;
 	const struct process *p = r->process;
-	const struct mapped_data *d = p->mem >= 0 ? process_find_data(p, r->file, offset) : NULL;
+	const struct mapped_data *d = p->memory ? process_find_data(p, r->file, offset) : NULL;
 
-	return d && pread(p->mem, ret_values, 4, (off_t)(d->start + (offset - d->offset))) == 4;
+	return d && !target_memory_read(p->memory, d->start + (offset - d->offset), ret_values, 4);
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
@@ -290,21 +318,23 @@ int list_process(struct list *list, pid_t pid, struct failure *f)
 {
 	struct process p = { .pid = pid };
 	char path[32];
-	int r;
+	int r, mem;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	p.dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p.dir < 0)
 		return mappings_not_readable(f, -errno, pid);
 	print_place(&p);
-	p.mem = openat(p.dir, "mem", O_RDONLY | O_CLOEXEC);
+	mem = openat(p.dir, "mem", O_RDONLY | O_CLOEXEC);
+	if (mem >= 0)
+		p.memory = target_memory_new(mem);
 	r = list_mappings(list, &p, f);
 	for (unsigned i = 0; i < p.n_mappings; i++)
 		free(p.mappings[i].path);
 	free(p.mappings);
 	free(p.data);
-	if (p.mem >= 0)
-		close(p.mem);
+	process_forget_files(&p);
+	target_memory_free(p.memory);
 	close(p.dir);
 	return r;
 }

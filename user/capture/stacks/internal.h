@@ -20,6 +20,7 @@
 struct symbols;
 struct unwind;
 struct kernel_symbols;
+struct mapped_files;
 struct pending_stack;
 struct python;
 
@@ -86,8 +87,7 @@ struct stacks {
 	struct python *python;	   /* NULL: without tables there are no Python frames either */
 	uint64_t python_unmatched; /* stacks whose native and Python frames do not agree */
 	uint32_t scanned_execs;	   /* of the process that is being scanned: unwind_execs() */
-	const struct file **files; /* the file of each mapping, by the mapping's id */
-	uint32_t files_capacity;
+	struct mapped_files *mapped;
 	uint64_t cut, lost;
 	int64_t credit_ns;	       /* time credit for scanning processes again */
 	uint64_t credit_at_ns;	       /* when the credit was computed */
@@ -159,7 +159,6 @@ uint64_t stacks_load_bias(const struct elf_file *elf, uint64_t offset);
 /* How many of a stack's kernel addresses, which are innermost first, are there only because it is traced. */
 unsigned kernel_frames_of_tracing(struct capture *c, const __u64 *addresses, unsigned n);
 void mark_stacks_free(struct stacks *s);
-const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
 void stacks_open_kernel(struct stacks *s);
 /* Reads the names of the kernel's functions. Returns whether there are any. */
 bool stacks_read_kernel(struct capture *c);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/stacks/mapped_files.h"
 #include "capture/stacks/python.h"
 #include "capture/stacks/unwind.h"
 #include "privilege/invoker.h"
@@ -386,10 +387,10 @@ static unsigned name_jit_frame(struct naming *n, const struct code_frame *frame,
 /* The file with the mapping's symbols; -1: there is none. */
 static int symbols_fd(const struct stacks *s, const struct code_mapping *mapping)
 {
-	const struct file *file = stacks_file(s, mapping);
+	int fd = mapped_files_fd(s->mapped, mapping);
 
-	if (file)
-		return file->fd;
+	if (fd >= 0)
+		return fd;
 	return s->unwind && !strcmp(mapping->path->text, CODE_VDSO) ? unwind_vdso(s->unwind) : -1;
 }
 

@@ -6,11 +6,11 @@
 #include "base/array.h"
 #include "capture/stacks/internal.h"
 
+#include "capture/stacks/mapped_files.h"
 #include "capture/stacks/python.h"
 #include "capture/stacks/unwind.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +40,11 @@ struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struc
 	s->period_ns = period_ns;
 	s->credit_ns = RESCANS_AT_ONCE_NS;
 	s->credit_at_ns = monotonic_now();
+	s->mapped = mapped_files_new(store, names);
+	if (!s->mapped) {
+		free(s);
+		return NULL;
+	}
 	s->kernel = callstacks_mapping(store, &kernel);
 	stacks_open_kernel(s);
 	return s;
@@ -98,7 +103,7 @@ void stacks_free(struct stacks *s)
 	unwind_free(s->unwind);
 	free(s->list);
 	mark_stacks_free(s);
-	free(s->files);
+	mapped_files_free(s->mapped);
 	stacks_names_free(s);
 	free(s);
 }
@@ -153,50 +158,21 @@ uint64_t stacks_load_bias(const struct elf_file *elf, uint64_t offset)
 	return 0;
 }
 
-/* Memory without a file contains JIT code of the process, or is the kernel's vdso. */
-static const struct name *code_mapping_path(struct stacks *s, const struct mapping *m, bool other)
+/*
+ * Memory without a file contains JIT code of the process, or is the kernel's vdso. A trace names code in no file by such paths as
+ * "[jit 5]" and "/kernel"; a program may have files of these names in its root.
+ */
+static const struct name *code_mapping_path(struct stacks *s, const struct mapping *m)
 {
 	char path[MAPS_MAX_PATH + 64];
+	bool is_special = m->path[0] == '/' && (m->path[1] == '[' || !strcmp(m->path, "/kernel"));
 
 	if (!m->inode && m->path[0] != '[')
 		snprintf(path, sizeof(path), "[jit %u]", s->scanned->pid);
 	else
-		snprintf(path, MAPS_MAX_PATH, "%s", m->path);
+		snprintf(path, sizeof(path), "%s%s", m->inode && is_special ? "/." : "", m->path);
 	maps_unescape(path);
-	if (other)
-		snprintf(path + strlen(path), 64, " (inode %" PRIu64 ")", m->inode);
 	return names_intern_string(s->names, path);
-}
-
-/*
- * Remembers the file of a mapping. False: the mapping has no build id and is of another file with
- * the same path.
- */
-static bool mapping_is_of_file(struct stacks *s, const struct code_mapping *mapping,
-			       const struct file *file)
-{
-	uint32_t capacity = s->files_capacity ? s->files_capacity : 64;
-	const struct file **grown;
-
-	while (capacity <= mapping->id)
-		capacity *= 2;
-	if (capacity != s->files_capacity) {
-		grown = realloc(s->files, capacity * sizeof(*grown));
-		if (!grown)
-			return true;
-		memset(grown + s->files_capacity, 0,
-		       (capacity - s->files_capacity) * sizeof(*grown));
-		s->files = grown;
-		s->files_capacity = capacity;
-	}
-	if (!s->files[mapping->id])
-		s->files[mapping->id] = file;
-	return mapping->build_id || !file || s->files[mapping->id] == file;
-}
-
-const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping)
-{
-	return mapping->id < s->files_capacity ? s->files[mapping->id] : NULL;
 }
 
 static const struct code_mapping *add_code_mapping(struct stacks *s, const struct mapping *m,
@@ -204,7 +180,7 @@ static const struct code_mapping *add_code_mapping(struct stacks *s, const struc
 {
 	const struct elf_file *elf = file ? file->elf : NULL;
 	struct code_mapping like = {
-		.path = code_mapping_path(s, m, false),
+		.path = code_mapping_path(s, m),
 		.build_id = format_build_id(s, elf),
 		.start = m->start,
 		.end = m->end,
@@ -212,14 +188,11 @@ static const struct code_mapping *add_code_mapping(struct stacks *s, const struc
 		.load_bias = stacks_load_bias(elf, m->offset),
 		.kind = m->inode || m->path[0] == '[' ? CODE_NATIVE : CODE_JIT,
 	};
-	const struct code_mapping *mapping = callstacks_mapping(s->store, &like);
+	const struct code_mapping *mapping =
+		m->inode ? mapped_files_mapping(s->mapped, &like,
+						file && file->fd >= 0 ? file : NULL)
+			 : callstacks_mapping(s->store, &like);
 
-	if (mapping && !mapping_is_of_file(s, mapping, file)) {
-		like.path = code_mapping_path(s, m, true);
-		mapping = callstacks_mapping(s->store, &like);
-		if (mapping)
-			mapping_is_of_file(s, mapping, file);
-	}
 	/* All JIT code of a process is one mapping here, although it may be in very many pieces. */
 	if (mapping && mapping->kind == CODE_JIT && mapping != s->jit_seen) {
 		s->jit_seen = mapping;

@@ -376,7 +376,7 @@ static int record_fork_command(struct recording *r, struct failure *f)
 	if (error)
 		return error;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	r->handed_over = job_join(&r->job, r->options, r->command.pid);
+	r->handed_over = job_join(&r->job, r->options, &r->command);
 	return 0;
 }
 
@@ -396,6 +396,8 @@ static int record_start(struct recording *r, struct failure *f)
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
 	error = error ?: record_open_capture(r, f);
+	if (!error && r->options->command)
+		error = command_await(&r->command, r->options->command[0], f);
 	if (!error && r->changing && !capture_can_hold(r->capture))
 		record_stay_exact(r, "this kernel cannot hold a thread that forbids itself the "
 				     "time-stamp counter");

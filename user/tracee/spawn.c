@@ -114,8 +114,6 @@ int command_fork(char *const argv[], const struct command_limits *limits,
 {
 	struct command_process process = { argv, limits, annotations, { 0 }, { 0 } };
 	int *const go = process.go, *const failed = process.failed;
-	char ready;
-	ssize_t n;
 	pid_t pid;
 	int error;
 
@@ -137,14 +135,21 @@ int command_fork(char *const argv[], const struct command_limits *limits,
 		failure_hint_processes(f, error);
 		return error;
 	}
-	*ret_command = (struct command){ pid, go[1], failed[0] };
-	/* The broker would refuse to trace it before it is dumpable. */
-	n = TEMP_FAILURE_RETRY(read(failed[0], &ready, 1));
-	if (n == 1)
+	*ret_command = (struct command){ .pid = pid, .go = go[1], .failed = failed[0] };
+	return 0;
+}
+
+int command_await(struct command *c, const char *name, struct failure *f)
+{
+	char ready;
+
+	if (!c->is_ready && c->pid > 0)
+		c->is_ready = TEMP_FAILURE_RETRY(read(c->failed, &ready, 1)) == 1;
+	if (c->is_ready)
 		return 0;
-	command_abandon(ret_command);
-	ret_command->pid = 0;
-	return failure_set(f, -EPERM, "cannot start", argv[0], "cannot give up privileges");
+	command_abandon(c);
+	c->pid = 0;
+	return failure_set(f, -EPERM, "cannot start", name, "cannot give up privileges");
 }
 
 static void command_hint(struct failure *f, int error, const char *name)

@@ -3,6 +3,7 @@
 #ifndef PROFTRACE_TRACEE_SPAWN_H
 #define PROFTRACE_TRACEE_SPAWN_H
 
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -11,6 +12,7 @@
 
 struct command {
 	pid_t pid;
+	bool is_ready;
 	int go;	    /* write end: the command waits for it */
 	int failed; /* read end: carries errno when the program could not be executed */
 };
@@ -31,6 +33,12 @@ void command_limits_read(struct command_limits *ret_limits);
 int command_fork(char *const argv[], const struct command_limits *limits,
 		 const struct annotations *annotations, struct command *ret_command,
 		 struct failure *f);
+
+/*
+ * Waits until the child has given up its privileges: before that a broker would refuse to trace it. Meanwhile the recorder starts
+ * its own. Returns 0 or negative errno.
+ */
+int command_await(struct command *command, const char *name, struct failure *f);
 
 /* Lets it execute its program. Returns 0 once it has, or negative errno if it could not. */
 int command_go(struct command *command, const char *name, struct failure *f);

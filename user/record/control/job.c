@@ -199,8 +199,9 @@ static void job_leave_cpus_of_rank(void)
 		sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-bool job_join(struct job *job, const struct record_options *o, pid_t command)
+bool job_join(struct job *job, const struct record_options *o, struct command *command)
 {
+	struct failure f;
 	bool taken;
 
 	job->n_ranks = job_can_share(o) ? target_local_ranks() : 0;
@@ -216,7 +217,8 @@ bool job_join(struct job *job, const struct record_options *o, pid_t command)
 			job_leave_cpus_of_rank();
 		return false;
 	}
-	taken = job_hand_over(job, command);
+	/* If this fails, it fails again, and is reported, as this process records. */
+	taken = !command_await(command, o->command[0], &f) && job_hand_over(job, command->pid);
 	job->name[0] = '\0';
 	job_close(job);
 	return taken;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct command;
 struct record_options;
 struct recording;
 
@@ -24,7 +25,7 @@ struct job {
  * Called after the command was forked, and before anything is opened that the command must not have. Returns true if
  * another recorder has taken the process; if false, this process records, alone or as the recorder of its job.
  */
-bool job_join(struct job *job, const struct record_options *options, pid_t command);
+bool job_join(struct job *job, const struct record_options *options, struct command *command);
 /* Takes over the processes that wait. Call it when the socket is readable. */
 void job_accept(struct recording *r);
 /* Whether ranks that have not come may still come. */

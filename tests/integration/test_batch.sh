@@ -159,6 +159,25 @@ done
 exec 9>&-
 wait $target 2>/dev/null
 
+# --- a program that is not position-independent: its buffers are below 4 GiB --------------------------------
+
+exec 9<>"$tmp/fifo"
+rm -f "$tmp/out" "$tmp/err"
+"$programs/waits-static" 5 <"$tmp/fifo" >"$tmp/out" 9>&- &
+target=$!
+wait_for "$tmp/out" ready
+"$proftrace" --mode batch-now -p $target -o "$tmp/low" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+recorder=$!
+wait_for "$tmp/err" "proftrace: recording"
+echo >&9
+wait_for "$tmp/out" marked
+kill -INT $recorder
+wait $recorder
+whole "buffers below 4 GiB, in memory" "$(field "$tmp/s" written)" 10 10
+echo >&9
+exec 9>&-
+wait $target
+
 # --- begun and ended in the midst of it: nothing of what lies before or behind is a loss ------------------
 
 exec 9<>"$tmp/fifo"

@@ -57,7 +57,7 @@ static uint64_t alone_stream_address(const struct capture *c, const struct recor
 {
 	uint64_t file = r->head.site < c->n_sites ? c->sites[r->head.site].file->first_site : 0;
 
-	return (file & 1023) << 22 | (r->head.tid & ((1u << 22) - 1));
+	return STREAM_ALONE | (file & 1023) << 22 | (r->head.tid & ((1u << 22) - 1));
 }
 
 static bool stream_is_of_file(const struct capture *c, const struct batch_stream *s,

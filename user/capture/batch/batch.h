@@ -204,10 +204,12 @@ struct batch_stream {
 	UT_hash_handle hh;
 };
 
-/* False for the stream of events without a batch, whose address is a thread number. */
+/* In the address of a stream of events without a batch. No program has memory there, and one may have it anywhere below. */
+#define STREAM_ALONE (1ull << 63)
+
 static inline bool batch_stream_in_memory(const struct batch_stream *s)
 {
-	return s->key[1] > UINT32_MAX;
+	return !(s->key[1] & STREAM_ALONE);
 }
 
 struct batches {

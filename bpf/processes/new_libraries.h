@@ -28,11 +28,21 @@ struct link_maps {
 	__u32 is_new;
 };
 
+/*
+ * Reads a word after another one, whose value is `before`. A program has no barriers, and arm64 reads in any order, but where
+ * the address of what is read comes from what was read before. The compiler must not see that nothing of it remains.
+ */
+static __always_inline __u64 read_after(const volatile __u64 *place, __u64 before)
+{
+	asm volatile("%0 &= 0" : "+r"(before));
+	return *(const volatile __u64 *)((const volatile char *)place + before);
+}
+
 /* There is one branch, and *is_new is not 0 instead of 1, since the verifier would follow each way on its own. */
 static long examine_mapped_file(struct task_struct *task, struct vm_area_struct *vma, __u64 *is_new)
 {
 	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
-	__u64 key, size, of, differs, other = ~0ull;
+	__u64 key, size, of, known_size, other = ~0ull;
 	volatile struct known_file *known;
 	unsigned slots;
 
@@ -47,9 +57,10 @@ static long examine_mapped_file(struct task_struct *task, struct vm_area_struct 
 	for (unsigned i = 0; i < KNOWN_FILE_SLOTS; i++) {
 		known = &known_files[slots + i];
 		of = known->key;
-		differs = known->size ^ size;
+		known_size = read_after(&known->size, of);
 		/* Read again, since the recorder may change it meanwhile. */
-		other &= mask_of(differs | (of ^ key) | (known->key ^ key));
+		other &= mask_of((known_size ^ size) | (of ^ key) |
+				 (read_after(&known->key, known_size) ^ key));
 	}
 	*is_new = ~mask_of(key) | other;
 	return 0;

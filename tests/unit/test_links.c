@@ -27,6 +27,7 @@ static struct {
 static unsigned n_made, closed, decoded;
 static int refusal; /* what the kernel answers; 0: it attaches */
 static pid_t refused_pid;
+static bool partial;	   /* and it has attached to some sites before */
 static int refusal_of_pid; /* what it answers for this process */
 
 int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid,
@@ -39,6 +40,11 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	*n_links = 0;
 	if (refusal)
 		return refusal;
+	if (pid == refused_pid && partial) {
+		made[n_made].program = program_fd;
+		links[0] = (int)n_made++;
+		*n_links = 1;
+	}
 	if (pid == refused_pid)
 		return refusal_of_pid;
 	made[n_made].program = program_fd;
@@ -66,9 +72,16 @@ int sites_decode(const struct loaded_programs *unused, int elf, const struct bro
 	return 0;
 }
 
+static struct links *links;
+static bool closed_locked; /* members: it may take long */
+
 void members_close(struct closers *closers, struct member *list)
 {
 	(void)closers;
+	if (pthread_mutex_trylock(&links->lock))
+		closed_locked = true;
+	else
+		pthread_mutex_unlock(&links->lock);
 	while (list) {
 		struct member *next = list->next;
 
@@ -98,7 +111,6 @@ void links_drop(struct closers *closers, const int *fds, unsigned n)
 
 static struct loaded_programs programs = { .uprobe_multi = true, .empty_fd = EMPTY };
 static struct proftrace_bpf__bss account;
-static struct links *links;
 static int elf_fd = -1;
 
 static int start(void **state)
@@ -113,6 +125,7 @@ static int start(void **state)
 	n_made = closed = decoded = 0;
 	refusal = 0;
 	refused_pid = 0;
+	partial = closed_locked = false;
 	elf_fd = memfd_create("program", MFD_CLOEXEC);
 	links = links_new(NULL);
 	return !links || elf_fd < 0;
@@ -127,6 +140,7 @@ static int end(void **state)
 	/* Everything that was made is closed, once. */
 	assert_int_equal(closed, n_made);
 	assert_int_equal(links->n_sites, 0);
+	assert_false(closed_locked);
 	free(links->list);
 	free(links);
 	close(elf_fd);
@@ -498,6 +512,29 @@ static void a_limit_of_descriptors(void **state)
 	link_sites_free(&of);
 }
 
+/* What the kernel attached to before it refused the rest is closed, when nobody waits for the table. */
+static void refused_in_part(void **state)
+{
+	struct process *child;
+
+	(void)state;
+	child = fork_process(PARENT, CHILD);
+	refused_pid = CHILD;
+	refusal_of_pid = -EINVAL;
+	partial = true;
+	attach(PARENT, BROKER_MARKS, 1);
+	assert_int_equal(n_made, 2);
+	assert_int_equal(closed, 1);
+	assert_null(child->members);
+	pthread_mutex_lock(&links->lock);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -EINVAL);
+	assert_int_equal(closed, 1);
+	pthread_mutex_unlock(&links->lock);
+	members_close(NULL, links_unlink_partial(links));
+	assert_int_equal(closed, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -513,6 +550,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_execution_installs, start, end),
 		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),
 		cmocka_unit_test_setup_teardown(refused_by_the_kernel, start, end),
+		cmocka_unit_test_setup_teardown(refused_in_part, start, end),
 		cmocka_unit_test_setup_teardown(a_limit_of_processes, start, end),
 		cmocka_unit_test_setup_teardown(a_limit_of_descriptors, start, end),
 	};

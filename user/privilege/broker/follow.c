@@ -189,6 +189,16 @@ static void follow_exit(struct follow *w, const struct follow_record *r)
 	follow_end(w, p, false);
 }
 
+/* Others need the table while the kernel detaches. */
+static void follow_unlock(struct follow *w)
+{
+	struct member *partial = links_unlink_partial(w->links);
+
+	pthread_mutex_unlock(&w->links->lock);
+	if (partial)
+		cleaner_close(w->cleaner, partial, false);
+}
+
 static int follow_record(void *context, void *data, size_t size)
 {
 	const struct follow_record *r = data;
@@ -208,7 +218,7 @@ static int follow_record(void *context, void *data, size_t size)
 		follow_exit(w, r);
 	else
 		follow_refuse(w, (pid_t)r->pid);
-	pthread_mutex_unlock(&w->links->lock);
+	follow_unlock(w);
 	return 0;
 }
 
@@ -231,7 +241,7 @@ static void follow_anew(struct follow *w, pid_t pid)
 	else if (is_recorded(w, pid))
 		stop_tracing(w, pid);
 	cleaner_close(w->cleaner, old, false);
-	pthread_mutex_unlock(&w->links->lock);
+	follow_unlock(w);
 }
 
 static void follow_missed(struct follow *w)
@@ -277,7 +287,7 @@ static void check_processes(struct follow *w)
 			check_process(w, p);
 	}
 	w->next_checked = p ? p->pid : 0;
-	pthread_mutex_unlock(&w->links->lock);
+	follow_unlock(w);
 }
 
 /* A recorder that has ended, while the broker waits for a file system, has no use for further links. */

@@ -339,13 +339,23 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 		error = links_create(programs, program, p->pid, true, of->elf_fd, of->sites, of->n,
 				     m->fds + m->n, &n);
 	m->n += n;
-	if (error && m->n)
-		members_close(links->closers, m);
-	else if (error)
-		free(m);
-	else
+	if (!error) {
 		process_add_member(links, p, m);
+	} else if (m->n) {
+		m->next = links->partial;
+		links->partial = m;
+	} else {
+		free(m);
+	}
 	return error;
+}
+
+struct member *links_unlink_partial(struct links *links)
+{
+	struct member *list = links->partial;
+
+	links->partial = NULL;
+	return list;
 }
 
 static bool link_is_hold(const struct link *link)
@@ -558,6 +568,7 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 {
 	struct member *m = member_new(0, n);
 	bool keeps = of->sites != NULL;
+	struct member *partial;
 	int error = -ENOMEM;
 
 	pthread_mutex_lock(&links->lock);
@@ -572,7 +583,9 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 		*ret_link = m->link;
 	if (!error && keeps)
 		links_spread(links, programs, m->link);
+	partial = links_unlink_partial(links);
 	pthread_mutex_unlock(&links->lock);
+	members_close(links->closers, partial);
 	if (!error)
 		return 0;
 	free(m);

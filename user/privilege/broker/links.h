@@ -78,7 +78,8 @@ struct links {
 	uint32_t most_sites; /* of these */
 	uint32_t n_foreign, most_foreign;
 	struct process *processes;
-	bool ends; /* atomic: the recorder has ended */
+	struct member *partial; /* what was attached of a link before the kernel refused the rest */
+	bool ends;		/* atomic: the recorder has ended */
 };
 
 struct links *links_new(struct closers *closers);
@@ -122,6 +123,11 @@ struct process *links_process(const struct links *links, pid_t pid);
 struct process *links_process_new(struct links *links, pid_t pid);
 /* Forgets the process. Returns what is to be closed. */
 struct member *links_process_remove(struct links *links, struct process *p);
+
+/*
+ * Returns what is to be closed after the functions below have failed, without the lock: the kernel may take long to detach.
+ */
+struct member *links_unlink_partial(struct links *links);
 
 /*
  * Attaches for a process what its parent has and it has not, marks first. Returns 0 or negative errno, with what

@@ -58,6 +58,7 @@
 	F(bpf_map__set_max_entries)              \
 	F(bpf_map__value_size)                   \
 	F(bpf_map_create)                        \
+	F(bpf_map_freeze)                        \
 	F(bpf_map_delete_elem)                   \
 	F(bpf_map_get_next_key)                  \
 	F(bpf_map_lookup_elem)                   \

@@ -63,6 +63,15 @@ record sched --buffers 4 --sched
 rounds=20 preload=$programs/later_libbpf.so
 record later-libbpf
 
+# What is dead in the programs is removed before the kernel sees them, whichever libbpf there is.
+for maps in early late; do
+	env $(test $maps = late || echo EARLY_MAPS=1) LOADED="$tmp/$maps" LD_PRELOAD="$preload" \
+		"$proftrace" -q -e none -o "$tmp/loaded" -- true 2>/dev/null
+	sort "$tmp/$maps" >"$tmp/$maps.sorted"
+done
+check "programs are loaded" test -s "$tmp/early.sorted"
+check "a later libbpf: the programs are as short" cmp "$tmp/early.sorted" "$tmp/late.sorted"
+
 # The recorder is stopped while the program marks: all buffers are full, one after the other.
 mkfifo "$tmp/in"
 "$programs/every_kind" 4 3000 wait <"$tmp/in" >"$tmp/out" &

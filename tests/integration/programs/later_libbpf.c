@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A library to preload into proftrace: libbpf then behaves as versions 1.3 to 1.5 in three ways. No descriptor of a map
- * can be had before all programs are loaded, except of one that was given to libbpf. Its options to load a program have
- * a further field at the end, which it writes. And the type of attachment is put into them after they were prepared.
+ * can be had before all programs are loaded, except of one that was given to libbpf (but with EARLY_MAPS in the environment). Its options to load a program have
+ * a further field at the end, which it writes. And the type of attachment is put into them after they were prepared. Adds to
+ * the file LOADED the number of instructions of each program that proftrace loads itself.
  */
 #define _GNU_SOURCE
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct later_opts {
@@ -70,7 +73,7 @@ static int later_bpf_map__fd(const struct bpf_map *map)
 {
 	NEXT(bpf_map__fd);
 
-	if (!loading)
+	if (!loading || getenv("EARLY_MAPS"))
 		return next(map);
 	for (unsigned i = 0; i < n_given; i++) {
 		if (given[i] == map)
@@ -113,6 +116,17 @@ static int later_libbpf_register_prog_handler(const char *section, enum bpf_prog
 	return next(section, type, attach, &later);
 }
 
+static void note_loaded(const char *name, size_t n)
+{
+	const char *path = getenv("LOADED");
+	FILE *file = path ? fopen(path, "ae") : NULL;
+
+	if (!file)
+		return;
+	fprintf(file, "%s %zu\n", name, n);
+	fclose(file);
+}
+
 static int later_bpf_prog_load(enum bpf_prog_type type, const char *name, const char *license,
 			       const struct bpf_insn *insns, size_t n_insns,
 			       const struct bpf_prog_load_opts *opts)
@@ -122,6 +136,7 @@ static int later_bpf_prog_load(enum bpf_prog_type type, const char *name, const 
 	int fd;
 	NEXT(bpf_prog_load);
 
+	note_loaded(name ? name : "-", n_insns);
 	if (size < sizeof(*later))
 		return next(type, name, license, insns, n_insns, opts);
 	later->known.sz = sizeof(later->known);

@@ -40,14 +40,15 @@ int library_load(struct library *library, struct failure *f)
 	for (unsigned i = 0; i < library->n_functions; i++) {
 		void *address = dlsym(handle, library->functions[i].name);
 
-		*library->functions[i].address = address;
-		if (address)
+		/* The stub jumps there at any time. */
+		if (address) {
+			*library->functions[i].address = address;
 			continue;
+		}
 		error = library_failed(library, f);
 		/* All or none: the stubs must not know a library that is unloaded again. */
-		do
+		while (i--)
 			*library->functions[i].address = library_is_missing;
-		while (i--);
 		dlclose(handle);
 		return error;
 	}

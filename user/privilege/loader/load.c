@@ -223,6 +223,32 @@ static int make_shared(struct bpf_map *bss)
 	return error;
 }
 
+/*
+ * The map of constants, which nobody can change from here on. From 1.4 on, libbpf does not tell the descriptor of one that it
+ * makes itself before all programs are loaded, and what refers to these constants could not be found in the programs
+ * (dead_code.c).
+ */
+static int make_constants(struct bpf_map *rodata)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_RDONLY_PROG | BPF_F_MMAPABLE);
+	const uint32_t key = 0;
+	size_t size;
+	const void *constants = bpf_map__initial_value(rodata, &size);
+	int fd, error;
+
+	if (!constants)
+		return -EINVAL;
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "proftrac.rodata", sizeof(key), (uint32_t)size, 1,
+			    &opts);
+	if (fd < 0)
+		return fd;
+	error = bpf_map_update_elem(fd, &key, constants, BPF_ANY) || bpf_map_freeze(fd) ? -errno
+											: 0;
+	error = error ?: bpf_map__reuse_fd(rodata, fd);
+	close(fd);
+	return error;
+}
+
 /* libbpf does not map what it did not make, from 1.6 on. This mapping outlives the skeleton, too. */
 static int map_shared(struct proftrace_bpf *skel, struct loaded_programs *programs)
 {
@@ -255,6 +281,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	background->constants = skel->maps.rodata;
 	error = background_begin_records(background, skel->maps.records);
 	error = error ?: make_shared(skel->maps.bss);
+	error = error ?: make_constants(skel->maps.rodata);
 	error = error ?: proftrace_bpf__load(skel);
 	error = background_await_programs(background, !error) ?: error;
 	error = background_await_buffers(background) ?: error;
@@ -517,6 +544,10 @@ static int try_to_load(const struct broker_config *config, const struct kernel_t
 
 	error = error ?: load(skel, config, types, background, programs, loaded);
 	error = error ?: collect_fds(skel, background, loaded, fds, n_fds);
+	if (error && programs->shared)
+		munmap(programs->shared, bpf_map__value_size(skel->maps.bss));
+	if (error)
+		programs->shared = NULL;
 	if (error)
 		proftrace_bpf__destroy(skel);
 	else

@@ -70,11 +70,20 @@ examine() { # PYTHON NAME
 		[ "$(($(field "$2.sum" python_unreadable) * 200))" -le "$(field "$2.sum" python_frames)" ]
 }
 
+# A trace has 40 bits of a hash of a function's names for it. Two functions for which they are equal are two, also when the trace is read.
+same_number() { # PYTHON NAME
+	"$proftrace" -q --sample 997 -e none -o "$2.pftrace" -- "$1" "$root/tests/integration/programs/same_number.py" 0.2 >"$2.said" 2>"$2.err"
+	equal "$2: functions with the same number: recorded" "$?$(cat "$2.said")" 0
+	"$stacks" --lines "$2.pftrace" >"$2.lines"
+	equal "$2: and each has its name" "$(grep -o ';spins_[ab]:4000000' "$2.lines" | sort -u | tr '\n' ' ')" ";spins_a:4000000 ;spins_b:4000000 "
+}
+
 found=
 for python in ${PYTHONS:-/usr/bin/python3.11 /usr/bin/python3.12 /usr/bin/python3.13}; do
 	[ -x "$python" ] || continue
 	found="$found ${python##*/}"
 	examine "$python" "${python##*/}"
+	same_number "$python" "${python##*/}-same"
 done
 if [ -z "$found" ]; then
 	skip "Python functions in call stacks" "no CPython from 3.11 to 3.13 is installed"

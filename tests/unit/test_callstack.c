@@ -60,7 +60,7 @@ static void test_names(void **state)
 	const struct code_mapping *m = mapping_of(s, names, "/bin/a", 0);
 	const struct code_frame *f = callstacks_frame(s, m, 1, NULL);
 	const struct name *jit = names_intern_string(names, "jit");
-	const struct code_frame *j = callstacks_frame(s, m, 1, jit);
+	const struct code_frame *j = callstacks_frame(s, m, 1, jit), *k;
 	struct code_line lines[CALLSTACKS_MAX_LINES + 1];
 	unsigned i;
 
@@ -80,6 +80,13 @@ static void test_names(void **state)
 	assert_int_equal(f->lines[0].line, 0);
 	callstacks_name(s, j, lines, 1);
 	assert_ptr_equal(code_frame_function(j), jit);
+	/* The line is part of the frame. */
+	k = callstacks_line_frame(s, m, 1, &lines[0]);
+	assert_ptr_not_equal(k, f);
+	assert_ptr_not_equal(callstacks_line_frame(s, m, 1, &lines[1]), k);
+	assert_ptr_equal(callstacks_line_frame(s, m, 1, &lines[0]), k);
+	assert_ptr_equal(code_frame_function(k), lines[0].function);
+	assert_true(k->looked_up);
 	callstacks_free(s);
 	names_free(names);
 }

@@ -30,7 +30,8 @@ struct mapping_entry {
 struct frame_key {
 	const struct code_mapping *mapping;
 	uint64_t rel_pc;
-	const struct name *function;
+	const struct name *function, *file;
+	uint64_t line;
 };
 
 struct frame_entry {
@@ -133,33 +134,49 @@ const struct code_frame *callstacks_find_frame(struct callstacks *s,
 					       const struct code_mapping *mapping, uint64_t rel_pc,
 					       const struct name *function)
 {
-	const struct frame_key key = { mapping, rel_pc, function };
+	const struct frame_key key = { mapping, rel_pc, function, NULL, 0 };
 	struct frame_entry *f;
 
 	HASH_FIND(hh, s->frames, &key, sizeof(key), f);
 	return f ? &f->pub : NULL;
 }
 
+static struct frame_entry *frame_get(struct callstacks *s, const struct frame_key *key)
+{
+	struct frame_entry *f;
+
+	HASH_FIND(hh, s->frames, key, sizeof(*key), f);
+	if (f)
+		return f;
+	f = s->n_frames < MAX_FRAMES ? hash_add_new(hh, s->frames, key, *key) : NULL;
+	if (!f)
+		return &s->too_many_frame;
+	f->pub.mapping = key->mapping;
+	f->pub.rel_pc = key->rel_pc;
+	f->pub.id = s->n_frames + 1;
+	s->n_frames++;
+	return f;
+}
+
 const struct code_frame *callstacks_frame(struct callstacks *s, const struct code_mapping *mapping,
 					  uint64_t rel_pc, const struct name *function)
 {
-	struct frame_key key = { mapping, rel_pc, function };
-	struct frame_entry *f;
+	const struct frame_key key = { mapping, rel_pc, function, NULL, 0 };
+	struct frame_entry *f = frame_get(s, &key);
 
-	HASH_FIND(hh, s->frames, &key, sizeof(key), f);
-	if (f)
-		return &f->pub;
-	if (s->n_frames >= MAX_FRAMES)
-		return &s->too_many_frame.pub;
-	f = hash_add_new(hh, s->frames, key, key);
-	if (!f)
-		return &s->too_many_frame.pub;
-	f->pub.mapping = mapping;
-	f->pub.rel_pc = rel_pc;
-	f->pub.id = s->n_frames + 1;
-	s->n_frames++;
-	if (function)
+	if (function && f != &s->too_many_frame)
 		set_frame_lines(f, &(struct code_line){ .function = function }, 1);
+	return &f->pub;
+}
+
+const struct code_frame *callstacks_line_frame(struct callstacks *s,
+					       const struct code_mapping *mapping, uint64_t rel_pc,
+					       const struct code_line *line)
+{
+	const struct frame_key key = { mapping, rel_pc, line->function, line->file, line->line };
+	struct frame_entry *f = frame_get(s, &key);
+
+	callstacks_name(s, &f->pub, line, 1);
 	return &f->pub;
 }
 

@@ -78,6 +78,13 @@ const struct code_mapping *callstacks_mapping(struct callstacks *stacks,
 const struct code_frame *callstacks_frame(struct callstacks *stacks,
 					  const struct code_mapping *mapping, uint64_t rel_pc,
 					  const struct name *function);
+/*
+ * A frame whose line is known from the beginning and is part of what it is: the number `rel_pc` of a function of Python follows
+ * from names that a program chooses, so that another program can have the same.
+ */
+const struct code_frame *callstacks_line_frame(struct callstacks *stacks,
+					       const struct code_mapping *mapping, uint64_t rel_pc,
+					       const struct code_line *line);
 /* NULL: there is none. */
 const struct code_frame *callstacks_find_frame(struct callstacks *stacks,
 					       const struct code_mapping *mapping, uint64_t rel_pc,

@@ -310,7 +310,10 @@ static bool read_memory(void *context, uint64_t address, void *out, size_t size)
 	return !error;
 }
 
-/* 40 bits, by a function that is the same in every process. */
+/*
+ * 40 bits, by a function that is the same in every process. Whoever searches for it finds another function with the same number, so
+ * a frame is never known by that alone.
+ */
 static uint64_t function_id(const struct python_code *code)
 {
 	static const uint64_t secret[2];
@@ -385,7 +388,6 @@ static const struct code_frame *make_frame(struct python_process *p, uint64_t ad
 {
 	const struct known_code *code = get_code(p, address, PYTHON_FRAME_CHECK(word));
 	struct python *py = p->py;
-	const struct code_frame *frame;
 	struct code_line line = { 0 };
 
 	if (!code || !code->function) {
@@ -397,11 +399,9 @@ static const struct code_frame *make_frame(struct python_process *p, uint64_t ad
 	line.line = python_code_line(
 		code->table ? code->table->bytes : NULL, code->table ? code->table->size : 0,
 		(uint32_t)code->function->key.first_line, PYTHON_FRAME_OFFSET(word));
-	frame = callstacks_frame(
+	return callstacks_line_frame(
 		py->store, py->mapping,
-		code->function->id << LINE_BITS | (line.line & ((1u << LINE_BITS) - 1)), NULL);
-	callstacks_name(py->store, frame, &line, 1);
-	return frame;
+		code->function->id << LINE_BITS | (line.line & ((1u << LINE_BITS) - 1)), &line);
 }
 
 const struct code_frame *python_frame(struct python_process *p, uint64_t code, uint64_t word)

@@ -130,6 +130,8 @@ static const struct code_frame *stacks_read_frame(struct perfetto *p, struct seq
 		line.file = interned_object(s, INTERN_SOURCE, f->source_path_id);
 	if (!line.file)
 		return callstacks_frame(store, mapping, f->rel_pc, line.function);
+	if (mapping && mapping->kind == CODE_PYTHON)
+		return callstacks_line_frame(store, mapping, f->rel_pc, &line);
 	frame = callstacks_frame(store, mapping, f->rel_pc, NULL);
 	callstacks_name(store, frame, &line, 1);
 	return frame;

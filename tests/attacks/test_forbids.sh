@@ -4,10 +4,7 @@
 # buffered mode, some before their first mark: none dies, and every mark is accounted for.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "programs that forbid themselves system calls" "no batches on this machine"
-	finish
-fi
+need_batches "programs that forbid themselves system calls"
 # One recording of ten programs, the first of which begins with it: an attack is as many moments of the program, and
 # a recorder costs more than ten programs.
 recordings=20 died=0 wrong=

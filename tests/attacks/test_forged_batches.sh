@@ -5,10 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "forged batches" "no batches on this machine"
-	finish
-fi
+need_batches "forged batches"
 make_user forger || { skip "forged batches" "cannot make a user"; finish; }
 mkfifo "$tmp/in"
 start_recorder --mode batch --buffer 64K -e none -n forged_batches --wait --strict --summary-json "$tmp/s"

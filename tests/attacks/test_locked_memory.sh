@@ -6,10 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "locked memory" "no batches on this machine"
-	finish
-fi
+need_batches "locked memory"
 make_user locker || { skip "locked memory" "cannot make a user"; finish; }
 mkdir "$tmp/low" "$tmp/up" "$tmp/work" "$tmp/all"
 cp "$attacks/locks_memory" "$tmp/low"

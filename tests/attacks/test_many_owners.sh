@@ -4,10 +4,7 @@
 # thousands of threads is the owner: looking for the owners of all took minutes.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "many owners" "no batches on this machine"
-	finish
-fi
+need_batches "many owners"
 mkfifo "$tmp/in"
 "$attacks/many_owners" 30000 "${THREADS:-4000}" <"$tmp/in" >"$tmp/target" 2>&1 &
 exec 9>"$tmp/in"

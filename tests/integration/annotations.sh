@@ -100,7 +100,7 @@ check_said() { # NAME
 }
 
 batch_modes() {
-	if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+	if ! has_batches; then
 		echo exact
 	else
 		echo exact batch-now

@@ -182,6 +182,16 @@ need_tracing() {
 	begin_recording
 }
 
+# Whether this machine can record in buffered mode.
+has_batches() {
+	! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'
+}
+need_batches() { # WHAT
+	has_batches && return
+	skip "$1" "no batches on this machine"
+	finish
+}
+
 # A test that records from here on: what the kernel holds of ours already is not its own.
 begin_recording() {
 	records=1

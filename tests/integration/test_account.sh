@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 mode=${mode:-exact}
-if [ $mode = batch ] && "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if [ $mode = batch ] && ! has_batches; then
 	skip "$(basename "$0" .sh)" "no batches on this machine"
 	finish
 fi

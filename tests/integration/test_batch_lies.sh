@@ -4,10 +4,7 @@
 # buffers. This costs only bounded memory and time, and the accounting still adds up.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "batches that lie" "no batches on this machine"
-	finish
-fi
+need_batches "batches that lie"
 
 lies() { # WHAT N LEAST
 	timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch-now -e none --buffer 8M \

@@ -4,10 +4,7 @@
 # the batch over, or its marks had been read in memory, or nothing told of its end. The programs count for themselves.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "losses of batches" "no batches on this machine"
-	finish
-fi
+need_batches "losses of batches"
 
 # Of each thread one mark may be in the trace that it has not counted yet.
 check_counts() { # NAME MADE MORE

@@ -4,10 +4,7 @@
 # thread are recorded, also those of buffers from before the recording. What exceeds the limits is counted.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "many batches" "no batches on this machine"
-	finish
-fi
+need_batches "many batches"
 many=$programs/many_batches
 libraries=${LIBRARIES:-24}
 batches=${BATCHES:-3000}

@@ -4,10 +4,7 @@
 # over. Each mark is recorded once, whoever hands it over.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	skip "batches of children with the same memory" "no batches on this machine"
-	finish
-fi
+need_batches "batches of children with the same memory"
 
 vforks() { # HOW ROUNDS MARKS
 	"$proftrace" -q --mode batch ${children:-} -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/vforks" "$@" >"$tmp/out" 2>"$tmp/err"

@@ -13,7 +13,7 @@ events() { # FILE, as in test_objects.sh
 	"$canon" --count "$1" | grep '^COUNTER '
 }
 modes=exact
-if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if has_batches; then
 	modes="exact batch-now"
 fi
 for mode in $modes; do

@@ -13,7 +13,7 @@ events() { # FILE
 }
 
 modes=exact
-if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if has_batches; then
 	modes="exact batch-now"
 fi
 for program in locks locks-cpp; do

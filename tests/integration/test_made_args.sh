@@ -35,7 +35,7 @@ args() { # FILE EVENT
 }
 
 modes=exact
-if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if has_batches; then
 	modes="exact batch-now"
 fi
 for mode in $modes; do

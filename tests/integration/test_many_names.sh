@@ -39,7 +39,7 @@ rows() { # NAME MOST_KB
 
 names "one by one" 196608 -o "$tmp/t.pftrace"
 rows "one by one" 393216
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if ! has_batches; then
 	skip "in batches" "no batches on this machine"
 else
 	names "in batches" 196608 --mode batch-now -o "$tmp/t.pftrace"

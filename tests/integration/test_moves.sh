@@ -5,7 +5,7 @@
 need_tracing
 
 modes=exact
-if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if has_batches; then
 	modes="exact batch-now"
 fi
 cell() { # POOL COLUMN

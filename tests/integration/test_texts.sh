@@ -6,7 +6,7 @@
 need_tracing
 
 modes=exact
-if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if ! has_batches; then
 	skip "in buffered mode" "no batches on this machine"
 else
 	modes="exact batch-now"

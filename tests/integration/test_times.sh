@@ -55,7 +55,7 @@ check_slices() { # NAME BASE
 }
 
 modes=exact
-if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if has_batches; then
 	modes="exact batch"
 fi
 for mode in $modes; do

@@ -26,7 +26,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -109,17 +108,14 @@ static void expect_library(struct linked_search *l, int fd, const char *path)
 	const struct file *file;
 	struct failure f = { 0 };
 	enum file_news news;
-	struct stat st;
-	uint64_t device;
+	struct file_key key;
 
-	l->found = !fstat(fd, &st);
-	device = l->found ? (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev) : 0;
-	if (l->found && !files_known(l->c, device, st.st_ino, l->pid, &news) &&
-	    !files_full(l->c, &f) && library_is_certain(fd) &&
-	    files_add(l->c, fcntl(fd, F_DUPFD_CLOEXEC, 0), device, st.st_ino, path, l->pid, NULL,
-		      &news, &f))
+	l->found = files_key_of(l->c, fd, NULL, &key);
+	if (l->found && !files_known(l->c, &key, l->pid, &news) && !files_full(l->c, &f) &&
+	    library_is_certain(fd) &&
+	    files_add(l->c, fcntl(fd, F_DUPFD_CLOEXEC, 0), &key, path, l->pid, NULL, &news, &f))
 		files_report_refused(l->c, path, &f);
-	file = l->found ? files_find(l->c, device, st.st_ino) : NULL;
+	file = l->found ? files_find(l->c, &key) : NULL;
 	linked_add(l, file, path);
 	if (file && l->c->stacks)
 		stacks_expect_file(l->c->stacks, file);
@@ -323,23 +319,21 @@ int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f)
 	char link[32], path[PATH_MAX];
 	const struct file *file;
 	enum file_news news;
-	uint64_t device;
-	struct stat st;
+	struct file_key key;
 	int error = 0;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || !files_key_of(c, fd, NULL, &key))
 		return 0;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n < 0 ? 0 : n] = '\0';
-	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 	c->expects = true;
-	if (!files_known(c, device, st.st_ino, pid, &news))
-		error = files_add(c, fcntl(fd, F_DUPFD_CLOEXEC, 0), device, st.st_ino, path, pid,
-				  NULL, &news, f);
+	if (!files_known(c, &key, pid, &news))
+		error = files_add(c, fcntl(fd, F_DUPFD_CLOEXEC, 0), &key, path, pid, NULL, &news,
+				  f);
 	c->expects = false;
-	file = files_find(c, device, st.st_ino);
+	file = files_find(c, &key);
 	if (error || !file)
 		return error;
 	if (c->stacks)
@@ -360,15 +354,11 @@ bool files_are_expected(struct capture *c, const int *fds, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		const struct file *file;
 		enum file_news news;
-		uint64_t device;
-		struct stat st;
+		struct file_key key;
 
-		if (fstat(fds[i], &st))
+		if (!files_key_of(c, fds[i], NULL, &key) || !files_known(c, &key, 0, &news))
 			return false;
-		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-		if (!files_known(c, device, st.st_ino, 0, &news))
-			return false;
-		file = files_find(c, device, st.st_ino);
+		file = files_find(c, &key);
 		if (!file || !file->is_expected || file->refused || file->alone)
 			return false;
 	}
@@ -476,7 +466,7 @@ void siblings_note(struct capture *c, const char *path, pid_t pid, const struct 
 static void sibling_add(struct capture *c, const char *name)
 {
 	int place = openat(dirfd(c->siblings.list), name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd;
-	uint64_t device;
+	struct file_key key;
 	struct stat st;
 
 	if (place < 0)
@@ -486,12 +476,12 @@ static void sibling_add(struct capture *c, const char *name)
 		close(place);
 		return;
 	}
-	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 	fd = open_stored_file(place);
-	if (fd >= 0 && (files_full(c, NULL) || files_find(c, device, st.st_ino)))
+	if (fd >= 0 &&
+	    (files_full(c, NULL) || !files_key_of(c, fd, NULL, &key) || files_find(c, &key)))
 		close(fd);
 	else if (fd >= 0)
-		files_add_plain(c, fd, device, st.st_ino);
+		files_add_plain(c, fd, &key);
 }
 
 bool siblings_look(struct capture *c)

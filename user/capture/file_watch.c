@@ -58,6 +58,24 @@ void file_watch(struct capture *c, struct file *file)
 		    "the user has too many watches (fs.inotify.max_user_watches)");
 }
 
+bool file_is_watched_as(struct capture *c, const struct file *file, int fd)
+{
+	char link[32];
+	int watch;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	watch = inotify_add_watch(c->watch_fd, link, IN_MODIFY | IN_CLOSE_WRITE);
+	if (watch == file->watch)
+		return true;
+	hash_each (c->files, other) {
+		if (other->watch == watch)
+			return false;
+	}
+	if (watch >= 0)
+		inotify_rm_watch(c->watch_fd, watch);
+	return false;
+}
+
 static bool times_equal(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -135,7 +153,7 @@ static void refuse_retired(struct capture *c, struct file *file)
 	failure_set(&f, -EMFILE, "cannot attach again to", "",
 		    "too many recorded files have been written to");
 	files_report_refused(c, file_path(file, path), &f);
-	files_refuse_open(c, file->device, file->inode, file->fd);
+	files_refuse_open(c, file, file->fd);
 	file->fd = -1;
 }
 

@@ -19,6 +19,8 @@ void file_watch_close(struct capture *c);
 /* Before the file is read. */
 void file_watch(struct capture *c, struct file *file);
 void file_unwatch(struct capture *c, struct file *file);
+/* Whether the open file is this one, which is watched. */
+bool file_is_watched_as(struct capture *c, const struct file *file, int fd);
 /* Detaches from files that have been written to, and forgets them. */
 void file_watch_read(struct capture *c);
 

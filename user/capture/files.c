@@ -19,14 +19,11 @@
 
 #include "proftrace.skel.h"
 
-#define FILE_KEY_SIZE (sizeof(uint64_t) * 2)
-
-static struct file *file_find(struct capture *c, uint64_t device, uint64_t inode)
+struct file *files_find(struct capture *c, const struct file_key *key)
 {
-	const uint64_t key[2] = { device, inode };
 	struct file *file;
 
-	HASH_FIND(hh, c->files, key, sizeof(key), file);
+	HASH_FIND(hh, c->files, key, sizeof(*key), file);
 	return file;
 }
 
@@ -36,14 +33,9 @@ bool file_has_marks(const struct file *file)
 	return file->n_domain_sites || file->n_probes > file->n_leaving;
 }
 
-const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode)
-{
-	return file_find(c, device, inode);
-}
-
 void file_set_expected(struct capture *c, const struct file *file)
 {
-	struct file *known = file_find(c, file->device, file->inode);
+	struct file *known = files_find(c, &file->key);
 
 	/* It may have been written to meanwhile, and is read again. */
 	if (known == file)
@@ -259,15 +251,14 @@ static bool file_is_unopened(const struct file *file)
 	return file->refused && file->fd < 0;
 }
 
-bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
-		 enum file_news *ret_news)
+bool files_known(struct capture *c, const struct file_key *key, pid_t pid, enum file_news *ret_news)
 {
-	struct file *file = file_find(c, device, inode);
+	struct file *file = files_find(c, key);
 
 	if (file && file_has_changed(file)) {
 		file_retire(c, file);
 		/* It may have been refused. */
-		file = file_find(c, device, inode);
+		file = files_find(c, key);
 	}
 	if (!file || (file_is_unopened(file) && !file_refuses_pid(file, pid)))
 		return false;
@@ -437,40 +428,53 @@ static bool has_other_key_attached(struct capture *c, struct file *file)
 	file->st_dev = st.st_dev;
 	file->st_ino = st.st_ino;
 	hash_each (c->files, other) {
-		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino)
+		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino &&
+		    (!file->watch || !other->watch || other->watch == file->watch))
 			return other->n_sites || other->n_probes;
 	}
 	return false;
 }
 
-static struct file *add_refused(struct capture *c, uint64_t device, uint64_t inode, int fd)
+static void file_set_key(struct file *file, const struct file_key *key)
+{
+	file->key = *key;
+	file->device = key->device;
+	file->inode = key->inode;
+}
+
+static struct file *add_refused(struct capture *c, const struct file_key *key, int fd)
 {
 	struct file *file = calloc(1, sizeof(*file));
 
 	if (!file)
 		return NULL;
-	file->device = device;
-	file->inode = inode;
+	file_set_key(file, key);
 	file->fd = fd;
 	file->refused = true;
-	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	HASH_ADD(hh, c->files, key, sizeof(file->key), file);
 	return file;
 }
 
-void files_refuse(struct capture *c, uint64_t device, uint64_t inode, pid_t pid)
+void files_refuse(struct capture *c, const struct file_key *key, pid_t pid)
 {
-	struct file *file = file_find(c, device, inode);
+	struct file *file = files_find(c, key);
 
 	if (!file)
-		file = add_refused(c, device, inode, -1);
+		file = add_refused(c, key, -1);
 	if (file)
 		file_refuse_pid(c, file, pid);
 }
 
-void files_refuse_open(struct capture *c, uint64_t device, uint64_t inode, int fd)
+void files_refuse_open(struct capture *c, const struct file *like, int fd)
 {
-	if (!add_refused(c, device, inode, fd))
+	struct file *file = add_refused(c, &like->key, fd);
+
+	if (!file) {
 		close(fd);
+		return;
+	}
+	file->is_ambiguous = like->is_ambiguous;
+	file->born_ns = like->born_ns;
 }
 
 /*
@@ -480,7 +484,7 @@ void files_refuse_open(struct capture *c, uint64_t device, uint64_t inode, int f
 static bool file_is_done(const struct capture *c, const struct file *file)
 {
 	/* What has been written to it meanwhile is seen by the scan only. */
-	if (c->stacks || !file->watch)
+	if (c->stacks || !file->watch || file->is_ambiguous)
 		return false;
 	if (!file_is_wanted(file) && !file->has_other_key)
 		return true;
@@ -523,9 +527,9 @@ static int check_work(struct capture *c, struct file *file, const char *path, pi
  * The one that could not be opened: another file has its number now, or it can be opened after all. Call stacks may refer
  * to it.
  */
-static struct file *reuse_unopened(struct capture *c, uint64_t device, uint64_t inode)
+static struct file *reuse_unopened(struct capture *c, const struct file_key *key)
 {
-	struct file *file = file_find(c, device, inode);
+	struct file *file = files_find(c, key);
 
 	if (!file || !file_is_unopened(file))
 		return NULL;
@@ -535,8 +539,24 @@ static struct file *reuse_unopened(struct capture *c, uint64_t device, uint64_t 
 	return file;
 }
 
-int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
-	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f)
+void file_is_mapped_as(struct file *file, const struct mapping *m)
+{
+	file->device = (uint64_t)m->device_major << 32 | m->device_minor;
+	file->inode = m->inode;
+}
+
+static void file_begin(struct capture *c, struct file *file, const struct file_key *key, int fd)
+{
+	file_set_key(file, key);
+	file->fd = fd;
+	file->is_ambiguous = file_numbers_are_shared(fd, key->device);
+	file->born_ns = file->is_ambiguous ? file_born_ns(fd) : 0;
+	c->n_ambiguous += file->is_ambiguous;
+	file_watch(c, file);
+}
+
+int files_add(struct capture *c, int fd, const struct file_key *key, const char *path, pid_t pid,
+	      const struct mapping *m, enum file_news *ret_news, struct failure *f)
 {
 	const char *differs = NULL;
 	bool others = false;
@@ -548,17 +568,16 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		close(fd);
 		return -EMFILE;
 	}
-	file = reuse_unopened(c, device, inode);
+	file = reuse_unopened(c, key);
 	if (!file)
 		file = calloc(1, sizeof(*file));
 	if (!file) {
 		close(fd);
 		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);
 	}
-	file->device = device;
-	file->inode = inode;
-	file->fd = fd;
-	file_watch(c, file);
+	file_begin(c, file, key, fd);
+	if (m)
+		file_is_mapped_as(file, m);
 	file->has_other_key = has_other_key_attached(c, file);
 	error = file->has_other_key ? 0 : read_file_contents(c, file, path, f);
 	if (!file->elf && !file->has_other_key)
@@ -588,7 +607,7 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	 * well, because marks of some of them may be on their way.
 	 */
 	file->refused = error && !others;
-	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	HASH_ADD(hh, c->files, key, sizeof(file->key), file);
 	*ret_news = FILE_NOTHING;
 	if (error)
 		return error;
@@ -605,19 +624,16 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	return 0;
 }
 
-void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
+void files_add_plain(struct capture *c, int fd, const struct file_key *key)
 {
 	/* One that could not be opened in another process is tried again when it is mapped. */
-	struct file *file = file_find(c, device, inode) ? NULL : calloc(1, sizeof(*file));
+	struct file *file = files_find(c, key) ? NULL : calloc(1, sizeof(*file));
 
 	if (!file) {
 		close(fd);
 		return;
 	}
-	file->device = device;
-	file->inode = inode;
-	file->fd = fd;
-	file_watch(c, file);
+	file_begin(c, file, key, fd);
 	if (elf_file_open(fd, &file->elf, NULL) || markers_find(file->elf, &file->sites, NULL) ||
 	    file->sites.n || file->sites.refused) {
 		file_unwatch(c, file);
@@ -625,8 +641,8 @@ void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode)
 		return;
 	}
 	file->is_unmapped = true;
-	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
-	if (file->watch)
+	HASH_ADD(hh, c->files, key, sizeof(file->key), file);
+	if (file->watch && !file->is_ambiguous)
 		note_known_file(c, file);
 }
 

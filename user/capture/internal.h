@@ -59,9 +59,17 @@ struct file_link {
  * A file that is mapped executable in a traced process. It stays open, so that the kernel cannot
  * reuse its inode number.
  */
+/* A file by its numbers; `nth` is not 0 where others have the same (file_key.c). */
+struct file_key {
+	uint64_t device, inode, nth; /* the device as /proc/PID/maps has it: major << 32 | minor */
+};
+
 struct file {
-	uint64_t device, inode;	 /* the key, as in /proc/PID/maps */
-	uint64_t st_dev, st_ino; /* from stat(), which may differ from the key */
+	struct file_key key;
+	bool is_ambiguous;	 /* other files may have its numbers */
+	int64_t born_ns;	 /* if so; 0: its file system does not say */
+	uint64_t device, inode;	 /* as in /proc/PID/maps, of the process that was scanned last */
+	uint64_t st_dev, st_ino; /* from stat(), which may differ from these */
 	bool has_other_key;	 /* already attached under another key */
 	int fd;
 	struct elf_file *elf; /* NULL: nothing to record in it */
@@ -240,6 +248,7 @@ struct scans {
 
 struct capture {
 	struct capture_options options;
+	unsigned n_ambiguous; /* files that share their numbers with others, ever seen */
 	struct broker *broker;
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
@@ -515,8 +524,8 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		       enum broker_program program, pid_t pid, const struct broker_site *sites,
 		       unsigned n, struct failure *f);
 /* Takes over fd. `pid`: the process that maps the file, `m`: its executable mapping; NULL: not yet. */
-int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
-	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f);
+int files_add(struct capture *c, int fd, const struct file_key *key, const char *path, pid_t pid,
+	      const struct mapping *m, enum file_news *ret_news, struct failure *f);
 /* file_bytes.c. Why the process may not have in memory what was read at the sites of the file; NULL: it has. */
 const char *file_differs_from_running(struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m);
@@ -552,19 +561,29 @@ void siblings_note(struct capture *c, const char *path, pid_t pid, const struct 
 /* Looks at some of them. Returns whether there are more. */
 bool siblings_look(struct capture *c);
 /* files.c. Adds a file that no process has mapped yet, if it has no markers, and may have no other sites. Closes it if not. */
-void files_add_plain(struct capture *c, int fd, uint64_t device, uint64_t inode);
+void files_add_plain(struct capture *c, int fd, const struct file_key *key);
 /*
  * Remembers a file that cannot be opened, so that it is not tried at each scan of this process. Nothing keeps another file from
  * getting its number, so it is tried again for each other process.
  */
-void files_refuse(struct capture *c, uint64_t device, uint64_t inode, pid_t pid);
+void files_refuse(struct capture *c, const struct file_key *key, pid_t pid);
 /* Refuses a file for all processes. It stays open, so that no other one gets its number. */
-void files_refuse_open(struct capture *c, uint64_t device, uint64_t inode, int fd);
-bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
+void files_refuse_open(struct capture *c, const struct file *like, int fd);
+bool files_known(struct capture *c, const struct file_key *key, pid_t pid,
 		 enum file_news *ret_news);
+/* The process that is being scanned has it mapped with these numbers. */
+void file_is_mapped_as(struct file *file, const struct mapping *m);
+/*
+ * file_key.c. The key of an open file, also if it is not known yet. False: it cannot be found out. `mapped`: its numbers in
+ * /proc/PID/maps; NULL: unknown.
+ */
+bool files_key_of(struct capture *c, int fd, const struct file_key *mapped, struct file_key *ret);
+/* file_key.c. Whether other files may have the numbers of this one. */
+bool file_numbers_are_shared(int fd, uint64_t device);
+int64_t file_born_ns(int fd);
 /* Attaches to what files_add() left out while `hold_sites_later` was set. */
 void files_attach_hold_sites(struct capture *c);
-const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode);
+struct file *files_find(struct capture *c, const struct file_key *key);
 void file_set_expected(struct capture *c, const struct file *file);
 void files_detach(struct capture *c);
 /* Detaches a domain that is switched off, by its number in guard.c. */

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "tracee/maps.h"
@@ -34,6 +33,14 @@ struct scan {
 	struct failure *f;
 	struct failure failure; /* of the current file */
 };
+
+static struct file_key mapping_numbers(const struct mapping *m)
+{
+	return (struct file_key){
+		.device = (uint64_t)m->device_major << 32 | m->device_minor,
+		.inode = m->inode,
+	};
+}
 
 /*
  * Opens the path of a mapped file as the process's user may. This is tried if the broker may not
@@ -65,39 +72,76 @@ static int open_mapped_file(struct scan *s, const struct mapping *m, int refusal
 	return fd == -ENOENT ? -ESTALE : fd;
 }
 
-static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t device,
-			   enum file_news *ret_news)
+/* Opens the file of a mapping. 1: it is not mapped any more, or its process has exited; the next scan will tell. */
+static int open_mapping(struct scan *s, const struct mapping *m, int *ret_fd)
 {
 	int fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, &s->failure);
-	int error;
+	const struct file_key numbers = mapping_numbers(m);
 
 	if (fd == -EPERM || fd == -EACCES) {
 		fd = open_mapped_file(s, m, fd);
 		if (fd < 0 && fd != -ESRCH)
-			files_refuse(s->c, device, m->inode, s->target->pid);
+			files_refuse(s->c, &numbers, s->target->pid);
 	}
-	/* The file was unmapped or the process has exited; the next scan will tell. */
-	if (fd == -ESRCH || fd == -ENOENT)
+	*ret_fd = fd;
+	return fd == -ESRCH || fd == -ENOENT ? 1 : fd < 0 ? fd : 0;
+}
+
+/* Finds the file of a mapping whose numbers do not say which one it is, or adds it. */
+static int add_mapped_file(struct scan *s, const struct mapping *m, struct file **ret,
+			   enum file_news *ret_news)
+{
+	const struct file_key numbers = mapping_numbers(m);
+	struct capture *c = s->c;
+	struct file_key key;
+	int fd, error = open_mapping(s, m, &fd);
+
+	if (error)
+		return error < 0 ? error : 0;
+	if (!files_key_of(c, fd, &numbers, &key)) {
+		close(fd);
 		return 0;
-	if (fd < 0)
-		return fd;
-	error = files_add(s->c, fd, device, m->inode, m->path, s->target->pid, m, ret_news,
-			  &s->failure);
+	}
+	*ret = files_find(c, &key);
+	if (*ret && (*ret)->is_ambiguous)
+		file_is_mapped_as(*ret, m);
+	if (*ret && files_known(c, &key, s->target->pid, ret_news)) {
+		close(fd);
+		*ret = files_find(c, &key);
+		return 0;
+	}
+	error = files_add(c, fd, &key, m->path, s->target->pid, m, ret_news, &s->failure);
+	*ret = files_find(c, &key);
 	if (!error)
-		siblings_note(s->c, m->path, s->target->pid, files_find(s->c, device, m->inode));
+		siblings_note(c, m->path, s->target->pid, *ret);
 	return error;
+}
+
+/* Whether the numbers say which file it is, and it is known. */
+static bool is_known_by_numbers(struct scan *s, const struct mapping *m, struct file **ret,
+				enum file_news *ret_news)
+{
+	const struct file_key key = mapping_numbers(m);
+
+	*ret = files_find(s->c, &key);
+	if (!*ret || (*ret)->is_ambiguous || !files_known(s->c, &key, s->target->pid, ret_news)) {
+		*ret = NULL;
+		return false;
+	}
+	*ret = files_find(s->c, &key);
+	return true;
 }
 
 /*
  * Finds existing batches. This is done after attaching: later ones are announced, except by children that share memory
  * and have no links of their own yet.
  */
-static void find_mapped_batches(const struct scan *s, const struct mapping *m, uint64_t device)
+static void find_mapped_batches(const struct scan *s, const struct mapping *m,
+				const struct file *file)
 {
 	const struct batches *b = s->c->batches;
-	const struct file *file = b ? files_find(s->c, device, m->inode) : NULL;
 
-	if (!file || !file->flush_stub || file->refused)
+	if (!b || !file || !file->flush_stub || file->refused)
 		return;
 	if (b->finding)
 		batches_find_existing(s->c, s->target->pid, file, m->start, m->offset);
@@ -130,7 +174,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 {
 	struct scan *s = context;
 	enum file_news news = FILE_NOTHING;
-	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
+	struct file *file = NULL;
 	int error = 0;
 
 	if (s->lines++ % LOOK_AT_SIGNALS == 0 && scan_is_cancelled(s))
@@ -145,15 +189,15 @@ static int scan_mapping(void *context, const struct mapping *m)
 		return 0;
 	}
 	s->looked_at++;
-	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
-		bool full = files_full(s->c, &s->failure);
+	if (!is_known_by_numbers(s, m, &file, &news)) {
+		/* A file beyond the limit is not even opened, unless it may be one of those before. */
+		bool closed = !s->c->n_ambiguous && files_full(s->c, &s->failure);
 
 		if (scan_is_cancelled(s))
 			return 1;
-		if (!full && scans_out_of_time(s->c))
+		if (!closed && scans_out_of_time(s->c))
 			return 0;
-		/* A file beyond the limit is not even opened. */
-		error = full ? -EMFILE : add_mapped_file(s, m, device, &news);
+		error = closed ? -EMFILE : add_mapped_file(s, m, &file, &news);
 		/* Other files may be all right. A file that cannot be attached to is counted. */
 		if (error && error != -EPIPE) {
 			if (!s->error && s->f)
@@ -164,9 +208,9 @@ static int scan_mapping(void *context, const struct mapping *m)
 	}
 	if (capture_check_stuck(s->c, m->path) || error == -EPIPE)
 		return scan_lost_broker(s);
-	find_mapped_batches(s, m, device);
+	find_mapped_batches(s, m, file);
 	if (s->c->stacks)
-		stacks_scan_mapping(s->c->stacks, m, files_find(s->c, device, m->inode));
+		stacks_scan_mapping(s->c->stacks, m, file);
 	s->marked += news != FILE_NOTHING;
 	s->fresh += news == FILE_ATTACHED;
 	return 0;
@@ -438,26 +482,20 @@ static void prepare_program(struct capture *c, const struct record_hold *r)
 	const struct file *program;
 	struct failure f = { 0 };
 	char directory[32];
-	struct stat st;
-	uint64_t device;
+	struct file_key key;
 	int fd;
 
 	fd = capture_check_stuck(c, "") ? -1 : open_held_program(r);
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st)) {
+	if (!files_key_of(c, fd, NULL, &key) || files_known(c, &key, r->head.tgid, &news)) {
 		close(fd);
 		return;
 	}
-	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-	if (files_known(c, device, st.st_ino, r->head.tgid, &news)) {
-		close(fd);
-		return;
-	}
-	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, NULL, &news, &f) &&
+	if (files_add(c, fd, &key, r->path, r->head.tgid, NULL, &news, &f) &&
 	    !capture_check_stuck(c, r->path))
 		files_report_refused(c, r->path, &f);
-	program = files_find(c, device, st.st_ino);
+	program = files_find(c, &key);
 	snprintf(directory, sizeof(directory), "/proc/%u/cwd/", r->head.tgid);
 	if (program && !program->refused)
 		libraries_expect(c, program, (pid_t)r->head.tgid, directory);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which of the known files a process has mapped.
+ *
+ * /proc/PID/maps and BPF programs show the device of the file system and the number of the inode. Of most file systems no two
+ * files have the same. But all subvolumes of btrfs show one device, and each has inode numbers of its own, so any user makes
+ * a subvolume with a file of any number; and an overlay shows one device with the inode numbers of its layers. If such numbers
+ * were believed, one file would stand for another, and nothing would be attached to that one.
+ *
+ * So files of other file systems than these are opened each time, and known by the numbers of stat(). Those are another device
+ * for each subvolume and for each layer on another file system. If an overlay has two subvolumes as its layers, also two of its
+ * files have the same: then the kernel is asked whether it is one inode, which has one inotify watch.
+ */
+#include "capture/file_watch.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#ifndef OVERLAYFS_SUPER_MAGIC
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
+#endif
+#ifndef EROFS_SUPER_MAGIC_V1
+#define EROFS_SUPER_MAGIC_V1 0xe0f5e1e2
+#endif
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342
+#endif
+#define ZFS_SUPER_MAGIC 0x2fc12fc1
+
+/*
+ * Those whose inodes have different numbers as long as they are open, and whose stat() shows the device of the file system. NFS
+ * is not among them: its server may have btrfs. Before Linux 6.7, a file of an overlay is mapped with the numbers of its layer, by
+ * which two containers of one image have one file. Only file systems on one block device have its number, and btrfs has not.
+ */
+bool file_numbers_are_shared(int fd, uint64_t device)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs))
+		return true;
+	switch ((uint32_t)fs.f_type) {
+	case EXT4_SUPER_MAGIC: /* and ext2, ext3 */
+	case XFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case SQUASHFS_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+	case ZFS_SUPER_MAGIC:
+		return false;
+	case OVERLAYFS_SUPER_MAGIC:
+		return !(device >> 32);
+	default:
+		return true;
+	}
+}
+
+int64_t file_born_ns(int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) || !(st.stx_mask & STATX_BTIME))
+		return 0;
+	return st.stx_btime.tv_sec * 1000000000ll + st.stx_btime.tv_nsec;
+}
+
+/* Whether this is the open file, given that it has its numbers. */
+static bool file_is(struct capture *c, const struct file *file, int fd)
+{
+	if (!file->is_ambiguous || file->fd < 0)
+		return true;
+	return file->watch ? file_is_watched_as(c, file, fd) : file->born_ns == file_born_ns(fd);
+}
+
+/*
+ * The process may have mapped another file since its mappings were read, so their numbers count only where stat() has none that say
+ * which file it is.
+ */
+bool files_key_of(struct capture *c, int fd, const struct file_key *mapped, struct file_key *ret)
+{
+	const struct file *file;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	if (mapped && mapped->device >> 32 && mapped->inode == st.st_ino && file_has_layers(fd)) {
+		*ret = *mapped;
+		return true;
+	}
+	*ret = (struct file_key){
+		.device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev),
+		.inode = st.st_ino,
+	};
+	while ((file = files_find(c, ret)) && !file_is(c, file, fd))
+		ret->nth++;
+	return true;
+}

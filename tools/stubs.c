@@ -51,11 +51,15 @@
 	F(bpf_map__autocreate)                   \
 	F(bpf_map__fd)                           \
 	F(bpf_map__initial_value)                \
+	F(bpf_map__key_size)                     \
+	F(bpf_map__map_flags)                    \
 	F(bpf_map__max_entries)                  \
+	F(bpf_map__name)                         \
 	F(bpf_map__reuse_fd)                     \
 	F(bpf_map__set_autocreate)               \
 	F(bpf_map__set_map_flags)                \
 	F(bpf_map__set_max_entries)              \
+	F(bpf_map__type)                         \
 	F(bpf_map__value_size)                   \
 	F(bpf_map_create)                        \
 	F(bpf_map_freeze)                        \

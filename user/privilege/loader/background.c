@@ -10,6 +10,7 @@
 
 #include "base/descriptors.h"
 #include "privilege/loader/dead_code.h"
+#include "privilege/loader/kernel_types.h"
 
 /* --- ring buffers ------------------------------------------------------------------------------ */
 
@@ -77,6 +78,32 @@ static int background_put_records(struct background *b)
 	error = error ?: descriptors_put(b->buffers[0], bpf_map__fd(b->records));
 	b->records = NULL;
 	return error;
+}
+
+/* --- types ------------------------------------------------------------------------------------- */
+
+static void *run_open_types(void *context)
+{
+	struct background *b = context;
+
+	if (kernel_types_open(&b->types))
+		b->types = NULL;
+	return NULL;
+}
+
+void background_open_types(struct background *b)
+{
+	b->opens_types = !pthread_create(&b->types_thread, NULL, run_open_types, b);
+	if (!b->opens_types)
+		run_open_types(b);
+}
+
+struct kernel_types *background_await_types(struct background *b)
+{
+	if (b->opens_types)
+		pthread_join(b->types_thread, NULL);
+	b->opens_types = false;
+	return b->types;
 }
 
 /* --- programs ---------------------------------------------------------------------------------- */

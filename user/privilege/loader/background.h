@@ -6,6 +6,8 @@
  * at once, but libbpf loads one after the other. So libbpf gets an empty program in place of each, whose descriptor
  * becomes that of the real one in the end. And it clears the memory of the ring buffers: the programs refer to one by a
  * descriptor, which is that of a small one until the first of them is loaded.
+ *
+ * The types of the kernel are read in a thread as well, while libbpf reads the programs.
  */
 #ifndef PROFTRACE_PRIVILEGE_LOADER_BACKGROUND_H
 #define PROFTRACE_PRIVILEGE_LOADER_BACKGROUND_H
@@ -19,6 +21,8 @@
 #include "bpf/event.h"
 
 #define BACKGROUND_LOADS 8
+
+struct kernel_types;
 
 struct background_load {
 	struct bpf_program *program;
@@ -38,6 +42,10 @@ struct background {
 	struct bpf_map *constants;
 	int turn_function; /* what load.c puts into the programs that hold threads, before they are loaded */
 
+	pthread_t types_thread;
+	bool opens_types;
+	struct kernel_types *types; /* NULL: libbpf reads them itself */
+
 	pthread_t buffers_thread;
 	bool makes_buffers;
 	int buffers[MAX_BUFFERS];
@@ -53,6 +61,11 @@ void background_make_buffers(struct background *b, unsigned n, uint32_t bytes);
 int background_await_buffers(struct background *b);
 /* Before libbpf loads: this map becomes the ring buffer, if there is only one. Returns 0 or a negative errno. */
 int background_begin_records(struct background *b, struct bpf_map *records);
+
+/* Begins to read the types of the kernel; reads them at once if no thread can be started. */
+void background_open_types(struct background *b);
+/* Waits for them, which are the caller's then: kernel_types_free(). */
+struct kernel_types *background_await_types(struct background *b);
 
 /*
  * The kernel then reads no source lines with the program, which it would check, and move whenever it removes dead code. Only

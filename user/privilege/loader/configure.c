@@ -239,7 +239,7 @@ unsigned configured_buffers(const struct broker_config *config)
 }
 
 /* A thread whose slot another one has keeps its state elsewhere, which takes longer at each mark, but is as good. */
-static void configure_threads(struct proftrace_bpf *skel, const struct broker_config *config)
+void programs_configure_threads(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	uint32_t n = bpf_map__max_entries(skel->maps.thread_slots) / (config->batching ? 1 : 4);
 
@@ -366,7 +366,6 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	configure_sched(skel, config);
 	configure_samples(skel, config);
 	configure_unwind(skel, config, loaded);
-	configure_threads(skel, config);
 	configure_marks(skel, config);
 	configure_tables(skel, config->table_rows);
 	configure_unneeded_maps(skel, config, loaded->has_unwind, programs->all_maps);

@@ -13,6 +13,8 @@ struct proftrace_bpf;
 void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
 			const struct kernel_types *types, struct loaded_programs *programs,
 			struct broker_loaded *loaded);
+/* Before that: the size of the map of threads. */
+void programs_configure_threads(struct proftrace_bpf *skel, const struct broker_config *config);
 /* The program that is attached to markers. */
 struct bpf_program *programs_marks(const struct proftrace_bpf *skel,
 				   const struct broker_config *config);

@@ -206,6 +206,29 @@ static int hand_on_buffers(struct proftrace_bpf *skel, const struct background *
 	return 0;
 }
 
+/* A map as libbpf would make it, but for the types of its keys and values, which only people read. */
+static int make_map(struct bpf_map *map)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(map));
+	int fd = bpf_map_create(bpf_map__type(map), bpf_map__name(map), bpf_map__key_size(map),
+				bpf_map__value_size(map), bpf_map__max_entries(map), &opts);
+	int error = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* The maps that take the kernel the longest are made while the types of the kernel are read. */
+static int make_early(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	int error;
+
+	programs_configure_threads(skel, config);
+	error = make_map(skel->maps.traced);
+	return error ? error : make_map(skel->maps.thread_slots);
+}
+
 /*
  * The map of the programs' variables, 700 KB. One that libbpf makes it fills with its own copy of them, which are zeros like
  * those that the kernel has just put there. That takes a millisecond, most of it for the memory of the copy. It has the name
@@ -271,13 +294,13 @@ static int open_follows(struct proftrace_bpf *skel, struct loaded_programs *prog
 }
 
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
-		const struct kernel_types *types, struct background *background,
-		struct loaded_programs *programs, struct broker_loaded *loaded)
+		struct background *background, struct loaded_programs *programs,
+		struct broker_loaded *loaded)
 {
 	struct bpf_program *marks = programs_marks(skel, config);
 	int error;
 
-	programs_configure(skel, config, types, programs, loaded);
+	programs_configure(skel, config, background->types, programs, loaded);
 	background->constants = skel->maps.rodata;
 	error = background_begin_records(background, skel->maps.records);
 	error = error ?: make_shared(skel->maps.bss);
@@ -404,16 +427,11 @@ static int put_turn_function(struct bpf_program *program, int turn_function)
  * libbpf sees a program of another type until here. A program that visits all threads has the name of such an iterator,
  * and one that runs when a function of the kernel is called has that of the function.
  */
-struct watcher_names {
-	const struct kernel_types *types; /* or NULL */
-	const struct background *background;
-};
-
 static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opts *opts,
 			   long cookie)
 {
-	const struct watcher_names *names = (const struct watcher_names *)cookie;
-	const struct kernel_types *types = names->types;
+	const struct background *background = (const struct background *)cookie;
+	const struct kernel_types *types = background->types;
 	static const struct {
 		const char *prefix;
 		enum bpf_attach_type attach;
@@ -434,9 +452,9 @@ static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opt
 		kind++;
 	name += strlen(kinds[kind].prefix);
 	loads_without_lines(opts);
-	if (kinds[kind].attach == BPF_TRACE_FENTRY && names->background->turn_function)
-		error = put_turn_function(program, names->background->turn_function);
-	error = error ?: dead_code_remove_from(program, opts, names->background->constants);
+	if (kinds[kind].attach == BPF_TRACE_FENTRY && background->turn_function)
+		error = put_turn_function(program, background->turn_function);
+	error = error ?: dead_code_remove_from(program, opts, background->constants);
 	if (error)
 		return error;
 	/* libbpf 1.3 asks the program after this function has returned, and others have asked it before. */
@@ -456,9 +474,9 @@ static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opt
 	return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
 }
 
-static int name_watchers(const struct watcher_names *names)
+static int name_watchers(struct background *background)
 {
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)names,
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)background,
 		    .prog_prepare_load_fn = prepare_watcher);
 
 	return libbpf_register_prog_handler("watch+", BPF_PROG_TYPE_RAW_TRACEPOINT,
@@ -515,34 +533,45 @@ static int put_types(int fd, const struct kernel_types *types, const struct bpf_
  * Opens the programs with a copy of only those types that they refer to, or with all types if there
  * is no copy.
  */
-static struct proftrace_bpf *programs_open(const struct kernel_types *types, int fd)
+static struct proftrace_bpf *programs_open(struct background *background,
+					   const struct broker_config *config, int fd, int *error)
 {
-	struct proftrace_bpf *skel = NULL;
 	char path[32];
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = path);
+	const struct kernel_types *types;
+	struct proftrace_bpf *skel;
 
-	if (fd >= 0 && types) {
-		LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = path);
-
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		skel = proftrace_bpf__open_opts(&opts);
-		if (skel && put_types(fd, types, skel->obj)) {
-			proftrace_bpf__destroy(skel);
-			skel = NULL;
-		}
-	}
-	return skel ? skel : proftrace_bpf__open();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	skel = fd >= 0 ? proftrace_bpf__open_opts(&opts) : NULL;
+	*error = skel ? make_early(skel, config) : 0;
+	types = background_await_types(background);
+	if (*error || (skel && types && !put_types(fd, types, skel->obj)))
+		return skel;
+	proftrace_bpf__destroy(skel);
+	skel = proftrace_bpf__open();
+	*error = skel ? make_early(skel, config) : -errno;
+	return skel;
 }
 
-static int try_to_load(const struct broker_config *config, const struct kernel_types *types,
-		       struct background *background, struct loaded_programs *programs,
-		       struct broker_loaded *loaded, int *fds, unsigned *n_fds)
+/* The first time; load_and_send() may give it up. */
+static int find_turn_function(struct background *background, struct loaded_programs *programs)
 {
-	/* This file is written before libbpf opens it, and read when the programs are loaded. */
-	int fd = memfd_create("types", MFD_CLOEXEC);
-	struct proftrace_bpf *skel = programs_open(types, fd);
-	int error = skel ? 0 : -errno;
+	if (background->turn_function < 0)
+		background->turn_function = programs->turn_function =
+			kernel_turn_function(background->types);
+	return background->turn_function < 0 ? background->turn_function : 0;
+}
 
-	error = error ?: load(skel, config, types, background, programs, loaded);
+static int try_to_load(const struct broker_config *config, struct background *background,
+		       struct loaded_programs *programs, struct broker_loaded *loaded, int *fds,
+		       unsigned *n_fds)
+{
+	/* This file is written before libbpf reads it, which it does when the programs are loaded. */
+	int fd = memfd_create("types", MFD_CLOEXEC), error;
+	struct proftrace_bpf *skel = programs_open(background, config, fd, &error);
+
+	error = error ?: find_turn_function(background, programs);
+	error = error ?: load(skel, config, background, programs, loaded);
 	error = error ?: collect_fds(skel, background, loaded, fds, n_fds);
 	if (error && programs->shared)
 		munmap(programs->shared, bpf_map__value_size(skel->maps.bss));
@@ -560,48 +589,40 @@ static int try_to_load(const struct broker_config *config, const struct kernel_t
 static int load_and_send(const struct broker_config *config, struct loaded_programs *programs,
 			 struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
-	struct kernel_types *types = NULL;
-	struct background background = { 0 };
+	struct background background = { .turn_function = -1 };
 	unsigned n = configured_buffers(config);
-	struct watcher_names names = { .background = &background };
 	int watchers, marks, holds, error;
 
+	background_open_types(&background);
 	background_make_buffers(&background, n, config->buffer_bytes / n);
-	if (kernel_types_open(&types))
-		types = NULL;
-	programs->turn_function = kernel_turn_function(types);
-	background.turn_function = programs->turn_function;
-	names.types = types;
-	watchers = name_watchers(&names);
+	watchers = name_watchers(&background);
 	marks = load_in_background(&background);
 	holds = name_holds(&background);
 	error = watchers < 0 ? watchers : marks < 0 ? marks : holds < 0 ? holds : 0;
-	if (!error && programs->turn_function < 0)
-		error = programs->turn_function;
-	error = error ?: try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+	error = error ?: try_to_load(config, &background, programs, loaded, fds, n_fds);
 	/* Of a program that it loads itself libbpf says what is wrong. */
 	background.sequential = background.refused;
 	if (background.refused)
-		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+		error = try_to_load(config, &background, programs, loaded, fds, n_fds);
 	/* Or the verifier follows code that another one knows to be dead. */
 	if (!programs->loaded && (error == -EINVAL || error == -EACCES) && !programs->all_maps) {
 		programs->all_maps = background.whole = true;
 		*n_fds = 0;
-		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+		error = try_to_load(config, &background, programs, loaded, fds, n_fds);
 	}
 	/* The kernel does not promise that this function stays as it is. Then the verifier refuses the programs. */
 	if (!programs->loaded && (error == -EINVAL || error == -EACCES) &&
 	    programs->turn_function > 0) {
 		programs->turn_function = background.turn_function = 0;
 		*n_fds = 0;
-		error = try_to_load(config, types, &background, programs, loaded, fds, n_fds);
+		error = try_to_load(config, &background, programs, loaded, fds, n_fds);
 	}
 	background_await_buffers(&background);
 	/* After the last one libbpf 1.1 must not be given another. */
 	libbpf_unregister_prog_handler(watchers);
 	libbpf_unregister_prog_handler(marks);
 	libbpf_unregister_prog_handler(holds);
-	kernel_types_free(types);
+	kernel_types_free(background_await_types(&background));
 	return error;
 }
 

@@ -18,5 +18,6 @@
 #include "bpf/batch/forbids_counter.bpf.c"
 #include "bpf/table/stats.bpf.c"
 #include "bpf/marks/usdt.bpf.c"
+#include "bpf/find_uprobe.bpf.c"
 
 char LICENSE[] SEC("license") = PROGRAM_LICENSE;

@@ -116,6 +116,12 @@ int sites_decode(const struct loaded_programs *programs, int elf_fd,
 	return 0;
 }
 
+unsigned sites_decoded(int elf_fd, const struct broker_site *sites, unsigned n)
+{
+	must(elf_fd >= 0 && sites);
+	return n;
+}
+
 void links_drop(struct closers *closers, const int *fds, unsigned n)
 {
 	(void)closers;

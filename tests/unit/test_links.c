@@ -75,6 +75,13 @@ int sites_decode(const struct loaded_programs *unused, int elf, const struct bro
 static struct links *links;
 static bool closed_locked; /* members: it may take long */
 
+/* Of functions at one site. */
+unsigned sites_decoded(int elf, const struct broker_site *sites, unsigned n)
+{
+	(void)elf, (void)sites, (void)n;
+	return 1;
+}
+
 void members_close(struct closers *closers, struct member *list)
 {
 	(void)closers;

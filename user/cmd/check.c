@@ -339,6 +339,16 @@ static void check_holds(const struct broker_loaded *loaded)
 				      "that is recorded can keep others from detaching uprobes");
 }
 
+/* proftrace(7), WHAT IS LOST WHEN: uprobes that the kernel has leaked. */
+static void check_copies(const struct broker_loaded *loaded)
+{
+	check_print(
+		"instructions kept", loaded->compares_copies,
+		loaded->compares_copies
+			? "no probe where the kernel would execute one of another file"
+			: "kernel before 6.12: it may have kept one of another file at a probe");
+}
+
 /* Whether --mode auto sees every thread that forbids itself the counter, which buffered mode reads. */
 static void check_counter_calls(void)
 {
@@ -471,6 +481,7 @@ int cmd_check(int argc, char **argv)
 		check_pid_filter();
 	check_deleted_files();
 	check_holds(&loaded);
+	check_copies(&loaded);
 	check_buffered_mode();
 	check_optional_programs();
 	check_kernel_stacks();

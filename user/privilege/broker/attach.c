@@ -357,6 +357,18 @@ static bool are_proved(const struct loaded_programs *programs, enum broker_progr
 			    sites, n);
 }
 
+static int refuse_kept_copy(struct failure *f)
+{
+	failure_set(f, -ESTALE, "refused to attach", "",
+		    "the kernel has kept another instruction for this place, of a file that was "
+		    "removed "
+		    "or written over (\"leaking uprobe\")");
+	failure_hint(f,
+		     "copy the program and record the copy; until the machine is booted again, the "
+		     "kernel would execute that instruction here");
+	return -ESTALE;
+}
+
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f)
@@ -385,6 +397,8 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	if (error == -ENOEXEC)
 		return failure_set(f, error, "refused to attach", "",
 				   "its file system does not permit execution (noexec)");
+	if (error == -ESTALE)
+		return refuse_kept_copy(f);
 	if (!error)
 		error = links_create(programs, program_fd, pid, true, elf_fd, sites, n,
 				     links + *n_links, &n_made);

@@ -118,7 +118,8 @@ struct broker_loaded {
 	bool holds_in_turns;  /* by many short programs (bpf/processes/hold_turns.h), else by one */
 	/* With `changing`: threads that forbid themselves the counter are held in their system call, else in prctl() of libc. */
 	bool holds_in_calls;
-	bool confined;	     /* the broker has a filter of system calls */
+	bool confined;	      /* the broker has a filter of system calls */
+	bool compares_copies; /* with what the kernel has kept of other files (broker/kept_copies.h) */
 	bool sample_cycles;  /* cycles trigger the samples, else the clock of each CPU */
 	bool optimised_nop;  /* the trial found the optimised nop correct on this kernel */
 	bool emulates_calls; /* a probe may be on a call, which the kernel emulates */

@@ -15,8 +15,12 @@
  * The mapping is neither shared nor writable, as the kernel requires; and it need not be executable, but the file system
  * must permit that it were.
  *
- * This does not help where another user of uprobes (perf, say) had the instruction decoded before, of which nobody can learn.
+ * Where the kernel has a uprobe already, of another recording, of perf(1), or one that it has leaked, all this comes too late: the
+ * kernel keeps the copy of the instruction that it has. So the broker looks for such copies before (kept_copies.h), if
+ * the kernel shows them. Where the kernel keeps the bytes as they are, and decodes them alike, they must be those of the file. Else
+ * what the kernel has must be what it makes of the same bytes for the broker.
  */
+#include "privilege/broker/kept_copies.h"
 #include "privilege/broker/server.h"
 
 #include <errno.h>
@@ -28,10 +32,16 @@
 
 #include "tracee/code/x86_instruction.h"
 
+enum {
+	DECODED_ALIKE = 1,
+	HAS_COPY = 2, /* the kernel had one before, which nobody has compared */
+};
+
 #ifdef __x86_64__
 
-#define BREAKPOINT 0xcc
-#define READS_MOST 512 /* IOV_MAX is 1024 */
+#define INSTRUCTION_MOST X86_MAX_LENGTH
+#define BREAKPOINT	 0xcc
+#define READS_MOST	 512 /* IOV_MAX is 1024 */
 
 /* Whether it has prefixes that change addresses (a segment, addresses of 32 bits), or any that only differ in 64-bit code. */
 static void find_prefixes(const uint8_t *bytes, size_t n, bool *ret_addresses, bool *ret_others)
@@ -70,12 +80,16 @@ static bool decoded_alike(const uint8_t *bytes, size_t n)
 	return !others && x.flow != X86_INDIRECT && (x.flow != X86_CALL || x.direct);
 }
 
-static bool site_decoded_alike(int elf_fd, const struct broker_site *site)
+/* The length of an instruction of which the kernel keeps the bytes as they are; 0: it does not, or they say too little. */
+static unsigned length_of_copy(const uint8_t *bytes, size_t n)
 {
-	uint8_t bytes[X86_MAX_LENGTH] = { 0 };
-	ssize_t n = pread(elf_fd, bytes, sizeof(bytes), (off_t)site->offset);
+	struct x86_instruction x;
 
-	return n > 0 && decoded_alike(bytes, (size_t)n);
+	/* Of a branch that it emulates it clears the distance. */
+	return decoded_alike(bytes, n) && x86_decode(bytes, n, &x) &&
+			       (x.flow == X86_ON || x.flow == X86_RETURN)
+		       ? x.length
+		       : 0;
 }
 
 /* Read by a system call, which only fails if somebody truncates the file: an access would end this process. */
@@ -128,35 +142,139 @@ static int decode(const struct loaded_programs *programs, int elf_fd,
 	return error;
 }
 
-int sites_decode(const struct loaded_programs *programs, int elf_fd,
-		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
-{
-	struct broker_site *some = malloc(n * sizeof(*some));
-	unsigned n_some = 0;
-	int error = 0;
-
-	*n_links = 0;
-	if (!some)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++) {
-		if (!site_decoded_alike(elf_fd, &sites[i]))
-			some[n_some++] = (struct broker_site){ .offset = sites[i].offset };
-	}
-	if (n_some)
-		error = decode(programs, elf_fd, some, n_some, links, n_links);
-	free(some);
-	return error;
-}
-
 #else
 
+#define INSTRUCTION_MOST 4
+
 /* Other processors refuse to decode anything for a 32-bit process. */
-int sites_decode(const struct loaded_programs *programs, int elf_fd,
-		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+static bool decoded_alike(const uint8_t *bytes, size_t n)
 {
-	(void)programs, (void)elf_fd, (void)sites, (void)n, (void)links;
-	*n_links = 0;
-	return 0;
+	(void)bytes, (void)n;
+	return true;
+}
+
+static unsigned length_of_copy(const uint8_t *bytes, size_t n)
+{
+	(void)bytes;
+	return n == INSTRUCTION_MOST ? INSTRUCTION_MOST : 0;
+}
+
+static int decode(const struct loaded_programs *programs, int elf_fd,
+		  const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	(void)programs, (void)elf_fd, (void)sites, (void)n, (void)links, (void)n_links;
+	return -EIO;
 }
 
 #endif
+
+static size_t site_read(int elf_fd, const struct broker_site *site, uint8_t bytes[INSTRUCTION_MOST])
+{
+	ssize_t n = pread(elf_fd, bytes, INSTRUCTION_MOST, (off_t)site->offset);
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+static bool site_decoded_alike(int elf_fd, const struct broker_site *site)
+{
+	uint8_t bytes[INSTRUCTION_MOST] = { 0 };
+	size_t n = site_read(elf_fd, site, bytes);
+
+	return n && decoded_alike(bytes, n);
+}
+
+unsigned sites_decoded(int elf_fd, const struct broker_site *sites, unsigned n)
+{
+	unsigned n_decoded = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		n_decoded += !site_decoded_alike(elf_fd, &sites[i]);
+	return n_decoded;
+}
+
+/* Returns 1, 0, or -EAGAIN: the bytes alone do not tell. */
+static int copy_is_of_file(int elf_fd, const struct broker_site *site,
+			   const uint8_t copy[UPROBE_COPY])
+{
+	uint8_t bytes[INSTRUCTION_MOST] = { 0 };
+	size_t n = site_read(elf_fd, site, bytes);
+	unsigned length = length_of_copy(bytes, n);
+
+	return length ? !memcmp(bytes, copy, length) : -EAGAIN;
+}
+
+/* Compares the copies that the kernel has with the bytes of the file, and marks those for which that does not suffice. */
+static int find_copies(const struct loaded_programs *programs, const struct kept_file *file,
+		       const struct broker_site *sites, unsigned n, uint8_t *kinds)
+{
+	uint8_t copy[UPROBE_COPY] = { 0 };
+	unsigned at = 0, from;
+
+	for (from = 0; programs->copies && from < n; from = at + 1) {
+		int error = kept_copies_find(programs->copies, file, sites, n, from, &at, copy);
+		int same = error || at == n ? 1 : copy_is_of_file(file->elf_fd, &sites[at], copy);
+
+		if (error || !same)
+			return error ? error : -ESTALE;
+		if (same < 0)
+			kinds[at] |= HAS_COPY;
+	}
+	return 0;
+}
+
+/* Puts those of which these bits are `kind` into `some`. */
+static unsigned choose(const struct broker_site *sites, unsigned n, const uint8_t *kinds,
+		       uint8_t bits, uint8_t kind, struct broker_site *some)
+{
+	unsigned n_some = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if ((kinds[i] & bits) == kind)
+			some[n_some++] = (struct broker_site){ .offset = sites[i].offset };
+	}
+	return n_some;
+}
+
+/* `some`: space for as many sites. */
+static int decode_some(const struct loaded_programs *programs, const struct kept_file *file,
+		       const struct broker_site *sites, unsigned n, uint8_t *kinds,
+		       struct broker_site *some, int *links, unsigned *n_links)
+{
+	unsigned n_some, n_made = 0;
+	int error;
+
+	for (unsigned i = 0; i < n; i++)
+		kinds[i] = site_decoded_alike(file->elf_fd, &sites[i]) ? DECODED_ALIKE : 0;
+	error = find_copies(programs, file, sites, n, kinds);
+	n_some = error ? 0 : choose(sites, n, kinds, DECODED_ALIKE, 0, some);
+	if (n_some) {
+		error = decode(programs, file->elf_fd, some, n_some, links + *n_links, &n_made);
+		*n_links += n_made;
+	}
+	n_some = error ? 0 : choose(sites, n, kinds, HAS_COPY, HAS_COPY, some);
+	if (n_some)
+		error = kept_copies_compare(programs->copies, programs, file, some, n_some, links,
+					    n_links);
+	return error;
+}
+
+int sites_decode(const struct loaded_programs *programs, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	struct broker_site *some = malloc(n * sizeof(*some)), first = { .offset = sites->offset };
+	struct kept_file file = { elf_fd, -1 };
+	uint8_t *kinds = malloc(n);
+	int error = some && kinds ? 0 : -ENOMEM;
+
+	*n_links = 0;
+	/* Only a link to it tells which file it is. */
+	if (!error && programs->copies && file_has_layers(elf_fd)) {
+		error = links_create(programs, programs->empty_fd, getpid(), false, elf_fd, &first,
+				     1, links, n_links);
+		file.link = links[0];
+	}
+	error = error ?: decode_some(programs, &file, sites, n, kinds, some, links, n_links);
+	free(some);
+	free(kinds);
+	return error;
+}

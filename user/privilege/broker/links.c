@@ -94,6 +94,9 @@ int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program progr
 	};
 	/* An overlay shows the owner of its metadata, and the kernel attaches to a file that may be somebody else's. */
 	of->foreign = links_are_of_others(of) && (st.st_uid != getuid() || file_has_layers(elf_fd));
+	/* Markers and existing probes are nops, which are decoded alike everywhere. */
+	if (program != BROKER_MARKS && program != BROKER_FLUSH && program != BROKER_USDT)
+		of->n_decoded = sites_decoded(elf_fd, sites, n);
 	of->offsets = malloc(n * sizeof(*of->offsets));
 	if (!of->offsets)
 		return -ENOMEM;
@@ -256,16 +259,21 @@ struct member *member_new(uint32_t number, unsigned most)
 	return m;
 }
 
-/* What only installs breakpoints slows nobody down: at the same sites are programs already. */
-static void links_count_sites(struct links *links, const struct link_sites *of, bool installs)
+/*
+ * What only installs breakpoints slows nobody down: at the same sites are programs already. Nor does what decodes, which is for
+ * the broker alone.
+ */
+static void links_count_sites(struct links *links, const struct link_sites *of, bool installs,
+			      bool decodes)
 {
-	links->n_sites += of->n;
+	links->n_sites += of->n + (decodes ? of->n_decoded : 0);
 	links->n_foreign += of->foreign && !installs ? of->n : 0;
 }
 
-static void links_uncount_sites(struct links *links, const struct link_sites *of, bool installs)
+static void links_uncount_sites(struct links *links, const struct link_sites *of, bool installs,
+				bool decodes)
 {
-	links->n_sites -= of->n;
+	links->n_sites -= of->n + (decodes ? of->n_decoded : 0);
 	links->n_foreign -= of->foreign && !installs ? of->n : 0;
 }
 
@@ -274,14 +282,14 @@ static void process_add_member(struct links *links, struct process *p, struct me
 	m->next = p->members;
 	p->members = m;
 	links->list[m->link].n_members++;
-	links_count_sites(links, &links->list[m->link].of, m->installs);
+	links_count_sites(links, &links->list[m->link].of, m->installs, m->decodes);
 }
 
 /* It is closed when the table is not locked any more. */
 static void links_uncount_member(struct links *links, const struct member *m)
 {
 	links->list[m->link].n_members--;
-	links_uncount_sites(links, &links->list[m->link].of, m->installs);
+	links_uncount_sites(links, &links->list[m->link].of, m->installs, m->decodes);
 }
 
 struct member *links_process_remove(struct links *links, struct process *p)
@@ -322,18 +330,21 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 {
 	const struct link_sites *of = &links->list[number].of;
 	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error = 0;
+	const bool decodes = !links->list[number].n_members;
 	unsigned n = 0;
 	struct member *m;
 
 	if (links_ended(links))
 		return -ECANCELED;
-	if (!links_have_space(links, of->n) || (!installs && links_slow_others(links, of)))
+	if (!links_have_space(links, of->n + (decodes ? of->n_decoded : 0)) ||
+	    (!installs && links_slow_others(links, of)))
 		return -EMFILE;
-	m = member_new(number, 2 * links_most(programs, of->n));
+	m = member_new(number, (LINKS_TO_DECODE + 1) * links_most(programs, of->n));
 	if (!m)
 		return -ENOMEM;
 	m->installs = installs;
-	if (!links->list[number].n_members)
+	m->decodes = decodes;
+	if (decodes)
 		error = sites_decode(programs, of->elf_fd, of->sites, of->n, m->fds, &m->n);
 	if (!error)
 		error = links_create(programs, program, p->pid, true, of->elf_fd, of->sites, of->n,
@@ -505,7 +516,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	pthread_mutex_lock(&links->lock);
 	if (!links_process(links, pid) && !links_process_new(links, pid)) {
 		reason = "it is attached to too many processes";
-	} else if (!links_have_space(links, of->n + kept)) {
+	} else if (!links_have_space(links, of->n + of->n_decoded + kept)) {
 		reason = limited ? NO_DESCRIPTORS : "it is attached to too many sites";
 	} else if (links_slow_others(links, of)) {
 		reason = SLOWS_OTHERS;
@@ -518,7 +529,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 		}
 	}
 	if (!reason)
-		links_count_sites(links, of, false);
+		links_count_sites(links, of, false, true);
 	pthread_mutex_unlock(&links->lock);
 	if (!reason)
 		return 0;
@@ -539,7 +550,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 void links_give_back(struct links *links, const struct link_sites *of)
 {
 	pthread_mutex_lock(&links->lock);
-	links_uncount_sites(links, of, false);
+	links_uncount_sites(links, of, false, true);
 	pthread_mutex_unlock(&links->lock);
 }
 
@@ -573,9 +584,10 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 
 	pthread_mutex_lock(&links->lock);
 	/* Its member counts instead. */
-	links_uncount_sites(links, of, false);
+	links_uncount_sites(links, of, false, true);
 	if (m) {
 		m->n = n;
+		m->decodes = true;
 		memcpy(m->fds, fds, n * sizeof(*fds));
 		error = links_add_locked(links, of, pid, m);
 	}

@@ -33,6 +33,8 @@ struct link_sites {
 	enum broker_program program;
 	uint64_t *offsets; /* in their order */
 	unsigned n;
+	unsigned
+		n_decoded; /* at so many the broker has a link for itself alone, beside the first one (decode.c) */
 	bool foreign; /* not markers, and the file is not the caller's */
 	/* To attach there again, if each process has links of its own; else NULL and -1. */
 	struct broker_site *sites;
@@ -49,6 +51,7 @@ struct member {
 	 * looks at the thread that was the first.
 	 */
 	bool installs;
+	bool decodes; /* it also has the links of decode.c */
 	unsigned n;
 	int fds[];
 };

@@ -25,6 +25,7 @@
 #include "privilege/broker/container_watch.h"
 #include "privilege/broker/first_uprobe.h"
 #include "privilege/broker/follow.h"
+#include "privilege/broker/kept_copies.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
 #include "bpf/event.h"
@@ -55,7 +56,7 @@ struct server {
 	struct container_watch *watch;
 	uint64_t bases_ns; /* when counters were sent last */
 	struct packet packet;
-	int fds[2 * BROKER_MAX_SITES]; /* twice links_most() */
+	int fds[(LINKS_TO_DECODE + 1) * BROKER_MAX_SITES];
 	uint32_t found[BROKER_MAX_FOUND];
 	char container_name[CONTAINER_NAME];
 };
@@ -518,10 +519,22 @@ static void ignore_signals(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
+/* At the same time as all others. */
+static void close_copies(struct server *s)
+{
+	struct member *m = s->programs.copies ? member_new(0, 1) : NULL;
+
+	if (!m)
+		return;
+	m->fds[m->n++] = kept_copies_link(s->programs.copies);
+	members_close_later(s->links->closers, m);
+}
+
 _Noreturn static void server_end(struct server *s)
 {
 	pthread_mutex_lock(&s->busy);
 	follow_stop(s->follow);
+	close_copies(s);
 	/* At its end the kernel would close them one after the other. */
 	links_close_all(s->links);
 	closers_end(s->links->closers);
@@ -603,6 +616,10 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	zombie = trial_end(s->programs.trial);
 	if (zombie < 0)
 		return server_cannot_start(f, zombie);
+	error = kept_copies_new(&s->programs, s->programs.find_uprobe_fd, &s->programs.copies);
+	if (error)
+		return server_cannot_start(f, error);
+	reply->loaded.compares_copies = s->programs.copies != NULL;
 	if (!s->programs.uprobe_multi)
 		links_limit_sites(s->links);
 	/* Not while loading, which takes the most descriptors; confined, it cannot be had any more. */

@@ -54,15 +54,20 @@ static inline bool is_x86_call(unsigned char opcode)
 
 /*
  * decode.c: has the kernel decode the instructions at those sites where a 32-bit process could have it decode another
- * one. What it did so with, *n_links descriptors in links (links_most()), is to be kept open until something else is
- * attached there, also if it fails. Returns 0 or negative errno; -ENOEXEC: the file system does not permit execution.
+ * one, and looks whether the kernel has other instructions there. What it did so with, *n_links descriptors in links
+ * (LINKS_TO_DECODE times links_most()), is to be kept open until something else is attached there, also if it fails. Returns 0 or
+ * negative errno; -ENOEXEC: the file system does not permit execution; -ESTALE: the kernel has another instruction.
  */
+#define LINKS_TO_DECODE 3
 int sites_decode(const struct loaded_programs *programs, int elf_fd,
 		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links);
 
+/* At how many of these sites it has the kernel decode the instruction, with one link for the broker alone. */
+unsigned sites_decoded(int elf_fd, const struct broker_site *sites, unsigned n);
+
 /* attach.c: how many descriptors links to n sites are at most. */
 unsigned links_most(const struct loaded_programs *programs, unsigned n);
-/* *n_links descriptors are written to links (twice links_most()), which the caller closes, also if it fails. */
+/* *n_links descriptors are written to links ((LINKS_TO_DECODE + 1) times links_most()), which the caller closes, also if it fails. */
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f);

@@ -337,6 +337,17 @@ static void configure_allocations(struct proftrace_bpf *skel, const struct kerne
 		bpf_map__set_map_flags(maps[i], 0);
 }
 
+/*
+ * bpf/find_uprobe.bpf.c: a link leads to a uprobe since 6.12. The first kernels with such links have no such pointer, but do have
+ * all that the program needs to say so.
+ */
+static void configure_find(struct proftrace_bpf *skel, const struct loaded_programs *programs,
+			   const struct broker_loaded *loaded)
+{
+	bpf_program__set_autoload(skel->progs.find_uprobe,
+				  programs->uprobe_multi && loaded->can_loop);
+}
+
 void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
 			const struct kernel_types *types, struct loaded_programs *programs,
 			struct broker_loaded *loaded)
@@ -344,6 +355,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	if (programs->uprobe_multi)
 		configure_attach_types(skel, programs_marks(skel, config));
 	configure_holds(skel, programs, loaded);
+	configure_find(skel, programs, loaded);
 	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
 	skel->rodata->each_links = broker_links_each(config);

@@ -336,6 +336,10 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 			copy_fd(bpf_program__fd(programs->return_sessions ? skel->progs.usdt_session
 									  : skel->progs.usdt),
 				&error);
+	programs->find_uprobe_fd = -1;
+	if (bpf_program__autoload(skel->progs.find_uprobe))
+		programs->find_uprobe_fd =
+			copy_fd(bpf_program__fd(skel->progs.find_uprobe), &error);
 	programs->base_fd = bpf_program__autoload(skel->progs.on_timer) && programs->bases_gap_ns
 				    ? copy_fd(bpf_program__fd(skel->progs.on_timer), &error)
 				    : -1;

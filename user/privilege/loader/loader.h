@@ -45,7 +45,9 @@ struct loaded_programs {
 	int turns_fd; /* threads wait in turns as long as it is open (bpf/processes/hold_turns.h) */
 	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */
 	int follows_fd, follow_missed_fd;
-	int empty_fd; /* a program that does nothing, with uprobe_multi; else -1 */
+	int find_uprobe_fd;	    /* bpf/find_uprobe.bpf.c; -1: the kernel cannot have it */
+	struct kept_copies *copies; /* broker/kept_copies.h; NULL: the kernel does not show them */
+	int empty_fd;		    /* a program that does nothing, with uprobe_multi; else -1 */
 	struct proftrace_bpf__bss *shared;
 	int program_fds[BROKER_PROGRAMS];
 	int base_fd; /* the program that sends the counters of the thread that has the CPU; -1: not needed */

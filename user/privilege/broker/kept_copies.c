@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks the program find_uprobe what the kernel has, and lets the kernel decode the same bytes elsewhere. */
+#include "privilege/broker/kept_copies.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "privilege/broker/server.h"
+
+/*
+ * Of the file with instructions of the broker's own. At the begin of what is mapped is one to which a link is attached always. The
+ * areas behind it are used in turns: in one that was used before, links may not be closed yet. Where in the file all this is
+ * nobody can guess: a uprobe that was leaked may be there as well.
+ */
+#define AREA	  0x10000u /* a whole number of pages on any machine */
+#define AREAS	  256u
+#define COPY_SIZE 16u  /* as much as the kernel copies at most */
+#define IN_AREA	  512u /* as many sites as a link has (attach.c) */
+#define FILE_BITS 40
+
+struct kept_copies {
+	int program;
+	int link; /* at the first instruction */
+	int file;
+	uint64_t base;	    /* of what is mapped */
+	uint8_t *bytes;	    /* what is in the file there */
+	unsigned next_area; /* atomic */
+};
+
+int kept_copies_link(const struct kept_copies *kept)
+{
+	return kept->link;
+}
+
+/* The kernel writes the answer to where it has read the question. */
+static int ask(const struct kept_copies *kept, struct uprobe_query *q,
+	       const struct broker_site *sites)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = q, .ctx_size_in = sizeof(*q));
+
+	q->sites = (uintptr_t)&sites->offset;
+	q->site_size = sizeof(*sites);
+	q->anchor = kept->link;
+	q->failed = 1;
+	if (bpf_prog_test_run_opts(kept->program, &opts))
+		return -errno;
+	return q->failed ? -EIO : 0;
+}
+
+int kept_copies_find(const struct kept_copies *kept, const struct kept_file *file,
+		     const struct broker_site *sites, unsigned n, unsigned from, unsigned *ret_at,
+		     uint8_t copy[UPROBE_COPY])
+{
+	struct uprobe_query q;
+	int error;
+
+	do {
+		q = (struct uprobe_query){ .n = n, .from = from, .link = file->link };
+		q.file = file->link < 0 ? file->elf_fd : -1;
+		error = ask(kept, &q, sites);
+		from = q.at + 1;
+	} while (!error && q.at < n && !q.is_copied);
+	if (error)
+		return error;
+	*ret_at = q.at;
+	memcpy(copy, q.copy, UPROBE_COPY);
+	return 0;
+}
+
+/* --- the same in a file of its own ---------------------------------------------------------------------- */
+
+/* An area where the kernel has no uprobes. Returns its number, or 0. */
+static unsigned free_area(struct kept_copies *kept, unsigned n)
+{
+	const struct kept_file file = { kept->file, -1 };
+	struct broker_site sites[IN_AREA] = { 0 };
+	uint8_t copy[UPROBE_COPY];
+	unsigned at = 0;
+
+	for (unsigned tries = 0; tries < AREAS; tries++) {
+		unsigned next = __atomic_fetch_add(&kept->next_area, 1, __ATOMIC_RELAXED);
+		unsigned area = 1 + next % (AREAS - 1);
+
+		for (unsigned i = 0; i < n; i++)
+			sites[i].offset = kept->base + area * AREA + i * COPY_SIZE;
+		if (!kept_copies_find(kept, &file, sites, n, 0, &at, copy) && at == n)
+			return area;
+	}
+	return 0;
+}
+
+/* Whether the kernel has the same for both. */
+static int compare_each(const struct kept_copies *kept, const struct kept_file *file,
+			const struct broker_site *sites, const struct broker_site *ours, unsigned n)
+{
+	const struct kept_file our_file = { kept->file, -1 };
+	uint8_t copies[2][UPROBE_COPY] = { { 0 } };
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = 1, our_at = 1;
+		int error = kept_copies_find(kept, file, sites + i, 1, 0, &at, copies[0]);
+
+		error = error
+				?: kept_copies_find(kept, &our_file, ours + i, 1, 0, &our_at,
+						    copies[1]);
+		if (error)
+			return error;
+		if (at || our_at || memcmp(copies[0], copies[1], UPROBE_COPY) != 0)
+			return -ESTALE;
+	}
+	return 0;
+}
+
+/* Writes what the file has at the sites, at most IN_AREA, into an area. */
+static int put_bytes(struct kept_copies *kept, unsigned area, const struct kept_file *file,
+		     const struct broker_site *sites, unsigned n)
+{
+	uint8_t *bytes = kept->bytes + area * AREA;
+
+	memset(bytes, 0, n * COPY_SIZE);
+	for (unsigned i = 0; i < n; i++) {
+		if (pread(file->elf_fd, bytes + i * COPY_SIZE, COPY_SIZE, (off_t)sites[i].offset) <
+		    1)
+			return -EIO;
+	}
+	return 0;
+}
+
+static int compare_area(struct kept_copies *kept, const struct loaded_programs *programs,
+			const struct kept_file *file, const struct broker_site *sites, unsigned n,
+			int *links, unsigned *n_links)
+{
+	const unsigned area = free_area(kept, n);
+	const uint64_t begin = kept->base + area * AREA;
+	struct broker_site ours[IN_AREA] = { 0 };
+	unsigned n_made = 0;
+	void *mapping;
+	int error = area ? put_bytes(kept, area, file, sites, n) : -EBUSY;
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < n; i++)
+		ours[i].offset = begin + i * COPY_SIZE;
+	mapping = mmap(NULL, AREA, PROT_READ, MAP_PRIVATE, kept->file, (off_t)begin);
+	if (mapping == MAP_FAILED)
+		return -errno;
+	error = links_create(programs, programs->empty_fd, getpid(), false, kept->file, ours, n,
+			     links + *n_links, &n_made);
+	*n_links += n_made;
+	error = error ?: compare_each(kept, file, sites, ours, n);
+	munmap(mapping, AREA);
+	return error;
+}
+
+int kept_copies_compare(struct kept_copies *kept, const struct loaded_programs *programs,
+			const struct kept_file *file, const struct broker_site *sites, unsigned n,
+			int *links, unsigned *n_links)
+{
+	int error = 0;
+
+	for (unsigned done = 0, some; !error && done < n; done += some) {
+		some = n - done < IN_AREA ? n - done : IN_AREA;
+		error = compare_area(kept, programs, file, sites + done, some, links, n_links);
+	}
+	return error;
+}
+
+/* --- whether the kernel shows them -------------------------------------------------------------------------- */
+
+#ifdef __x86_64__
+static const uint8_t nops[] = { 0x90, 0x90, 0x90, 0x90 };
+#else
+static const uint8_t nops[] = { 0x1f, 0x20, 0x03, 0xd5 };
+#endif
+
+/* No uprobe is at the first place. What the kernel has for the second is the copy, and on x86-64 an address behind it. */
+static bool is_as_expected(const struct kept_copies *kept)
+{
+	const struct broker_site sites[] = { { .offset = UINT64_MAX }, { .offset = kept->base } };
+	const struct kept_file files[] = { { kept->file, -1 }, { kept->file, kept->link } };
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t copy[UPROBE_COPY] = { 0 };
+		unsigned at = 0;
+
+		if (kept_copies_find(kept, &files[i], sites, 2, 0, &at, copy) || at != 1 ||
+		    memcmp(copy, nops, sizeof(nops)) != 0)
+			return false;
+#ifdef __x86_64__
+		if (copy[COPY_SIZE + 7] != 0xff)
+			return false;
+#endif
+	}
+	return true;
+}
+
+static int attach_first(struct kept_copies *kept, const struct loaded_programs *programs)
+{
+	const struct broker_site first = { .offset = kept->base };
+	unsigned n = 0;
+	void *mapping;
+	int error;
+
+	memcpy(kept->bytes, nops, sizeof(nops));
+	mapping = mmap(NULL, AREA, PROT_READ, MAP_PRIVATE, kept->file, (off_t)kept->base);
+	if (mapping == MAP_FAILED)
+		return -errno;
+	error = links_create(programs, programs->empty_fd, getpid(), false, kept->file, &first, 1,
+			     &kept->link, &n);
+	munmap(mapping, AREA);
+	return error;
+}
+
+static int make_file(struct kept_copies *kept)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -errno;
+	kept->base = (random & ((1ull << FILE_BITS) - 1)) / AREA * AREA;
+	kept->file = memfd_create("copies", MFD_CLOEXEC);
+	if (kept->file < 0 || ftruncate(kept->file, (off_t)(kept->base + AREAS * AREA)))
+		return -errno;
+	kept->bytes = mmap(NULL, AREAS * AREA, PROT_READ | PROT_WRITE, MAP_SHARED, kept->file,
+			   (off_t)kept->base);
+	return kept->bytes == MAP_FAILED ? -errno : 0;
+}
+
+int kept_copies_new(const struct loaded_programs *programs, int program,
+		    struct kept_copies **ret_kept)
+{
+	struct kept_copies *kept;
+	int error;
+
+	*ret_kept = NULL;
+	if (program < 0)
+		return 0;
+	kept = calloc(1, sizeof(*kept));
+	if (!kept)
+		return -ENOMEM;
+	*kept = (struct kept_copies){ .program = program, .link = -1, .file = -1 };
+	error = make_file(kept) ?: attach_first(kept, programs);
+	if (!error && is_as_expected(kept)) {
+		*ret_kept = kept;
+		return 0;
+	}
+	if (kept->link >= 0)
+		close(kept->link);
+	if (kept->file >= 0)
+		close(kept->file);
+	free(kept);
+	/* A limit on the size of files, which only a user without root can have set for good. */
+	return error == -EFBIG ? 0 : error;
+}

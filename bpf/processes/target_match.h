@@ -139,10 +139,20 @@ static __noinline bool target_is_found_container(struct target_match *m)
 	return bpf_map_lookup_elem(&target_containers, m->id);
 }
 
-static __always_inline bool target_is_user_manager(const char *name)
+/* Whether the text of `m`, which has so many bytes with its NUL, is the name of a slice, or none, as that of the root. */
+static __noinline bool target_is_slice(struct target_match *m, __u32 size)
 {
-	return name[0] == 'u' && name[1] == 's' && name[2] == 'e' && name[3] == 'r' &&
-	       name[4] == '@';
+	static const char ending[] = ".slice";
+
+	if (size == 1)
+		return true;
+	if (size <= sizeof(ending) || size >= TARGET_TEXT)
+		return false;
+	for (__u32 i = 0; i < sizeof(ending) - 1; i++) {
+		if (m->text[(size - sizeof(ending) + i) & (TARGET_TEXT - 1)] != ending[i])
+			return false;
+	}
+	return true;
 }
 
 /* Whether the names of the cgroups around the task match, one for each kind that is asked for. */
@@ -150,14 +160,20 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 {
 	__u32 missing = target_filter.kinds & (TARGET_UNIT | TARGET_CONTAINER), i;
 	struct kernfs_node *node;
+	long size;
 
 	if (!missing)
 		return true;
 	node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
 	for (i = 0; i < TARGET_CGROUP_DEPTH && node; i++) {
-		bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(node, name));
-		/* Users choose the names of the units below their own service managers. */
-		if (target_is_user_manager(m->text))
+		if (BPF_CORE_READ(node, id) == target_filter.cgroup_root) {
+			node = NULL;
+			break;
+		}
+		size = bpf_probe_read_kernel_str(m->text, sizeof(m->text),
+						 BPF_CORE_READ(node, name));
+		/* What is below it is named by whom it is delegated to. */
+		if (!target_is_slice(m, size < 0 ? 0 : (__u32)size))
 			missing |= target_filter.kinds & TARGET_UNIT;
 		if (missing & TARGET_UNIT && target_match_text(m, TARGET_UNIT))
 			missing &= ~TARGET_UNIT;
@@ -167,7 +183,7 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 			missing &= ~TARGET_CONTAINER;
 		node = cgroup_parent_node(node);
 	}
-	/* Above that, there may be such a manager. */
+	/* Above that, there may be another one than a slice. */
 	return !missing && !(node && target_filter.kinds & TARGET_UNIT);
 }
 

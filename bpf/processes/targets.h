@@ -33,8 +33,8 @@ enum {
 enum target_kind {
 	TARGET_NAME = 1,      /* the name of the command, or that of its executable */
 	TARGET_PATH = 2,      /* the whole path of the executable */
-	TARGET_UNIT = 4,      /* the name of a cgroup that the process is in, or of one around it */
-	TARGET_CONTAINER = 8, /* the same */
+	TARGET_UNIT = 4,      /* the name of a cgroup around the process that is in slices alone */
+	TARGET_CONTAINER = 8, /* the name of any cgroup around it */
 };
 
 struct target_glob {
@@ -53,6 +53,7 @@ struct target_filter {
 	__u32 n_cgroups;
 	__u32 n_containers;
 	__u32 kinds; /* enum target_kind of all globs; a name or a path is one condition */
+	__u64 cgroup_root; /* the cgroup from which paths are seen: in a container not the outermost one; 0: not known */
 	__u32 users[TARGET_USERS];
 	/* Of the unified hierarchy; the processes of those below belong to them, too. */
 	struct target_cgroup {

@@ -98,8 +98,8 @@ equal "--user: every mark of that user alone" "$(field "$tmp/s" written)" "$(pai
 # Cgroups, on a hierarchy of its own mount: services, and containers by the names that the runtimes give them.
 container=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 mkdir "$tmp/cg"
-if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-$$"; then
-	cg=$tmp/cg/proftrace-test-$$
+if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-$$.slice"; then
+	cg=$tmp/cg/proftrace-test-$$.slice
 	mkdir "$cg/web.service" "$cg/web.service/below" "$cg/docker-$container.scope" "$cg/beside"
 	within() { # CGROUP COMMAND...
 		sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cg/$@"
@@ -167,7 +167,7 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 	within web.service/below "$programs/waits" 100 <"$tmp/in" >"$tmp/out" &
 	exec 9>"$tmp/in"
 	wait_for "$tmp/out" ready
-	record --cgroup "/proftrace-test-$$/web.service" --unit 'w?b.*'
+	record --cgroup "/proftrace-test-$$.slice/web.service" --unit 'w?b.*'
 	check "a cgroup with a process: it matches" grep -q '^proftrace: 1 process matches$' "$tmp/err"
 	echo >&9
 	wait_for "$tmp/out" marked

@@ -99,7 +99,16 @@ static void places(void **state)
 	assert_string_equal(place_of("/machine.slice/libpod-" ID ".scope/container", ""),
 			    "container 0123456789ab");
 	assert_string_equal(place_of("/kubepods/pod1/" ID "/init.scope", "web"),
-			    "container web, unit init.scope");
+			    "container web, unit kubepods/init.scope");
+	/* What is delegated has the names that its owner chooses. */
+	assert_string_equal(place_of("/system.slice/app.service/b.slice/nginx.service", ""),
+			    "unit app.service/nginx.service");
+	assert_string_equal(
+		place_of("/system.slice/docker-" ID ".scope/system.slice/nginx.service", ""),
+		"container 0123456789ab, unit 0123456789ab/nginx.service");
+	assert_string_equal(place_of("/lxc.payload.a/system.slice/nginx.service", ""),
+			    "unit lxc.payload.a/nginx.service");
+	assert_string_equal(place_of("/a, b/nginx.service", ""), "unit ?/nginx.service");
 	assert_string_equal(place_of("/docker-" ID "0.scope", ""), "unit docker-" ID "0.scope");
 	/* Names that no unit has, in cgroups that a user may make. */
 	assert_string_equal(place_of("/u@1.service/x, container web.service", ""),

@@ -254,29 +254,34 @@ static bool is_unit_name(const char *name, size_t length)
 	       strspn(name, UNIT_NAME) >= length;
 }
 
-bool cgroup_is_of_user(const char *name, size_t length)
+bool cgroup_is_slice(const char *name, size_t length)
 {
-	return !strncmp(name, "user@", 5) && has_ending(name, length, ".service") &&
-	       is_unit_name(name, length);
+	return has_ending(name, length, ".slice");
 }
 
-/* Below the service manager of a user, units have the names that this user chooses, which may be those of the system's. */
+/*
+ * Below the first cgroup that is no slice, such as a service with Delegate=, the service manager of a user, or a container, names are
+ * chosen by whom it is delegated to, and may be those of the system's units.
+ */
 void cgroup_place(const char *path, struct process_place *ret)
 {
-	const char *name = path, *user = "";
-	int user_length = 0;
+	char outer[CONTAINER_UNIT] = "";
+	const char *name = path;
 
 	ret->container[0] = ret->unit[0] = '\0';
 	while (*name) {
 		size_t length = strcspn(name, "/");
+		bool is_container = name_container_id(name, length, ret->container);
+		bool is_slice = cgroup_is_slice(name, length);
 
-		if (!name_container_id(name, length, ret->container) && is_unit_name(name, length))
-			snprintf(ret->unit, sizeof(ret->unit), "%.*s%s%.*s", user_length, user,
-				 user_length ? "/" : "", (int)length, name);
-		if (!user_length && cgroup_is_of_user(name, length)) {
-			user = name;
-			user_length = (int)length;
-		}
+		if (!is_container && is_unit_name(name, length))
+			snprintf(ret->unit, sizeof(ret->unit), "%s%s%.*s", outer, *outer ? "/" : "",
+				 (int)length, name);
+		if (!*outer && !is_slice && is_container)
+			snprintf(outer, sizeof(outer), "%.12s", ret->container);
+		else if (!*outer && !is_slice)
+			snprintf(outer, sizeof(outer), "%.*s", length < 100 ? (int)length : 100,
+				 strspn(name, UNIT_NAME) >= length ? name : "?");
 		name += length + (name[length] == '/');
 	}
 }

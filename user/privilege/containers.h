@@ -45,10 +45,11 @@ bool process_cgroup(int directory, char *path, size_t size);
 
 struct process_place {
 	char container[CONTAINER_ID + 1]; /* its ID; "": none */
-	char unit[CONTAINER_UNIT]; /* the innermost one, or user@UID.service/UNIT; "": none */
+	char unit
+		[CONTAINER_UNIT]; /* the system's, or OUTER/UNIT: the innermost one in what is delegated; "": none */
 };
-/* Whether it is the service manager of a user, who may make any cgroups below it. */
-bool cgroup_is_of_user(const char *name, size_t length);
+/* Whether it is a slice. The system's units are in slices alone; below all else, others may make cgroups with any names. */
+bool cgroup_is_slice(const char *name, size_t length);
 void cgroup_place(const char *path, struct process_place *ret_place);
 bool process_place(int directory, struct process_place *ret_place);
 /* "container web, unit a.service"; "" for neither. `name`: of the container; "": its ID is printed. */

@@ -119,16 +119,6 @@ static const char *filter_add_glob(struct target_filter *f, const char *glob, en
 	return NULL;
 }
 
-const char *target_filter_add_unit(struct target_filter *f, const char *unit)
-{
-	char glob[TARGET_TEXT];
-
-	if (strchr(unit, '/'))
-		return "it has a slash: --cgroup takes paths";
-	snprintf(glob, sizeof(glob), "%s%s", unit, *unit && !strchr(unit, '.') ? ".service" : "");
-	return filter_add_glob(f, glob, TARGET_UNIT);
-}
-
 /* Also the beginning of an ID that is too short to be one without doubt. */
 static const char *filter_add_container_name(struct target_filter *f, const char *name)
 {
@@ -216,6 +206,20 @@ static bool find_cgroup_mount(const char *path, char *ret_root, char *ret_at)
 	if (mounts)
 		fclose(mounts);
 	return found;
+}
+
+const char *target_filter_add_unit(struct target_filter *f, const char *unit)
+{
+	char glob[TARGET_TEXT], root[PATH_MAX], at[PATH_MAX];
+	struct stat st;
+
+	if (strchr(unit, '/'))
+		return "it has a slash: --cgroup takes paths";
+	/* The kernel sees the whole path, also from a container that has a cgroup namespace. */
+	if (find_cgroup_mount("", root, at) && !strcmp(root, "/") && !stat(at, &st))
+		f->cgroup_root = st.st_ino;
+	snprintf(glob, sizeof(glob), "%s%s", unit, *unit && !strchr(unit, '.') ? ".service" : "");
+	return filter_add_glob(f, glob, TARGET_UNIT);
 }
 
 /*
@@ -366,8 +370,8 @@ void target_labels(int directory, char unit[TARGET_LABEL], char container[TARGET
 }
 
 /*
- * Whether the path is within one of the cgroups, and its names match each kind of glob for them. Users choose the names of
- * their own units. The kernel's side is target_has_group_names().
+ * Whether the path is within one of the cgroups, and its names match each kind of glob for them. Below the first one that is no slice,
+ * whoever it is delegated to chooses the names. The kernel's side is target_has_group_names().
  */
 static bool process_has_cgroups(const struct target_filter *f,
 				const struct target_containers *containers, int directory)
@@ -375,7 +379,7 @@ static bool process_has_cgroups(const struct target_filter *f,
 	struct process_place place;
 	__u32 missing = f->kinds & (TARGET_UNIT | TARGET_CONTAINER);
 	char path[PATH_MAX], *name, *rest = path;
-	bool is_within = !f->n_cgroups, is_of_user = false;
+	bool is_within = !f->n_cgroups, is_delegated = false;
 
 	if (!process_cgroup(directory, path, sizeof(path)))
 		return false;
@@ -385,9 +389,9 @@ static bool process_has_cgroups(const struct target_filter *f,
 	if (place.container[0] && target_containers_have(containers, place.container))
 		missing &= ~(__u32)TARGET_CONTAINER;
 	while (missing && (name = strsep(&rest, "/"))) {
-		if (!is_of_user && any_glob_matches(f, name, TARGET_UNIT))
+		if (!is_delegated && any_glob_matches(f, name, TARGET_UNIT))
 			missing &= ~(__u32)TARGET_UNIT;
-		is_of_user |= cgroup_is_of_user(name, strlen(name));
+		is_delegated |= *name && !cgroup_is_slice(name, strlen(name));
 		if (any_glob_matches(f, name, TARGET_CONTAINER))
 			missing &= ~(__u32)TARGET_CONTAINER;
 	}

@@ -542,6 +542,8 @@ void process_executed(struct capture *c, pid_t pid)
 
 	if (p)
 		p->n_mapped = 0;
+	if (c->stacks)
+		stacks_execute(c->stacks, (uint32_t)pid);
 	if (!scans_can_afford(c, pid)) {
 		/* Its code is no longer that of the old program. */
 		if (c->stacks)

@@ -55,6 +55,8 @@ struct jit_process {
 	uid_t owner;
 	int fd;	     /* of its perf map; -1: not opened */
 	int dump_fd; /* of its jitdump file; -1: none */
+	/* It has exited, or executed another program: another process may have its number. */
+	bool has_ended;
 };
 
 /*
@@ -163,6 +165,10 @@ void stacks_open_kernel(struct stacks *s);
 /* Reads the names of the kernel's functions. Returns whether there are any. */
 bool stacks_read_kernel(struct capture *c);
 void stacks_names_free(struct stacks *s);
+/* The process has ended, as one whose code has names. */
+void stacks_end_jit(struct stacks *s, uint32_t pid);
+/* How many of them had this number before. */
+unsigned stacks_jits_before(const struct stacks *s, uint32_t pid);
 void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
 /* jit_slots.c: a frame's address in generated code that may be replaced, and the address again with the time of its slot. */
 uint64_t jit_slot_address(struct stacks *s, uint64_t address, uint64_t at_ns);

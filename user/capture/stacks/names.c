@@ -101,8 +101,23 @@ static void jit_process_open_map(struct stacks *s, struct jit_process *j)
 {
 	const struct broker_target target = { (pid_t)j->pid, 0 };
 
-	if (j->fd < 0)
+	if (j->fd < 0 && !j->has_ended)
 		j->fd = broker_open(s->broker, BROKER_JIT_MAP, &target, 0, 0, NULL);
+}
+
+void stacks_end_jit(struct stacks *s, uint32_t pid)
+{
+	for (unsigned i = 0; i < s->n_jits; i++)
+		s->jits[i].has_ended |= s->jits[i].pid == pid;
+}
+
+unsigned stacks_jits_before(const struct stacks *s, uint32_t pid)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n_jits; i++)
+		n += s->jits[i].pid == pid && s->jits[i].has_ended;
+	return n;
 }
 
 /*
@@ -123,7 +138,7 @@ void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32
 		if (s->n_jits == MAX_JITS || stat(path, &st))
 			return;
 		s->n_jits++;
-		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1, -1 };
+		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1, -1, false };
 	}
 	j = &s->jits[i];
 	jit_process_open_map(s, j);
@@ -137,7 +152,7 @@ void stacks_find_jit_dump(struct stacks *s, struct stack_process *p)
 	struct jit_process *j = NULL;
 
 	for (unsigned i = 0; i < s->n_jits && !j; i++) {
-		if (s->jits[i].pid == p->pid && s->jits[i].dump_fd < 0)
+		if (s->jits[i].pid == p->pid && s->jits[i].dump_fd < 0 && !s->jits[i].has_ended)
 			j = &s->jits[i];
 	}
 	for (unsigned i = 0; j && i < p->n && j->dump_fd < 0; i++) {

@@ -164,10 +164,13 @@ uint64_t stacks_load_bias(const struct elf_file *elf, uint64_t offset)
  */
 static const struct name *code_mapping_path(struct stacks *s, const struct mapping *m)
 {
+	unsigned before = m->inode ? 0 : stacks_jits_before(s, s->scanned->pid);
 	char path[MAPS_MAX_PATH + 64];
 	bool is_special = m->path[0] == '/' && (m->path[1] == '[' || !strcmp(m->path, "/kernel"));
 
-	if (!m->inode && m->path[0] != '[')
+	if (!m->inode && m->path[0] != '[' && before)
+		snprintf(path, sizeof(path), "[jit %u (%u)]", s->scanned->pid, before + 1);
+	else if (!m->inode && m->path[0] != '[')
 		snprintf(path, sizeof(path), "[jit %u]", s->scanned->pid);
 	else
 		snprintf(path, sizeof(path), "%s%s", m->inode && is_special ? "/." : "", m->path);
@@ -312,8 +315,14 @@ void stacks_forget(struct stacks *s, uint32_t pid)
 {
 	struct stack_process *p = stack_process_find(s, pid);
 
+	stacks_end_jit(s, pid);
 	if (p)
 		stack_process_free(s, p);
+}
+
+void stacks_execute(struct stacks *s, uint32_t pid)
+{
+	stacks_end_jit(s, pid);
 }
 
 void stacks_account(const struct stacks *s, struct account *a)

@@ -37,6 +37,8 @@ void stacks_scan_end(struct stacks *s);
 /* The child has the same mappings as its parent. */
 void stacks_fork(struct stacks *s, uint32_t pid, uint32_t parent);
 void stacks_forget(struct stacks *s, uint32_t pid);
+/* It has executed another program. */
+void stacks_execute(struct stacks *s, uint32_t pid);
 
 void stacks_account(const struct stacks *s, struct account *account);
 

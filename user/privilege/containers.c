@@ -259,6 +259,25 @@ bool cgroup_is_slice(const char *name, size_t length)
 	return has_ending(name, length, ".slice");
 }
 
+/* What does not fit is left out. */
+static void unit_add(char unit[CONTAINER_UNIT], const char *text, size_t length)
+{
+	size_t used = strlen(unit);
+
+	if (length > CONTAINER_UNIT - 1 - used)
+		length = CONTAINER_UNIT - 1 - used;
+	memcpy(unit + used, text, length);
+	unit[used + length] = '\0';
+}
+
+static void set_unit(char unit[CONTAINER_UNIT], const char *outer, const char *name, size_t length)
+{
+	unit[0] = '\0';
+	unit_add(unit, outer, strlen(outer));
+	unit_add(unit, "/", *outer != '\0');
+	unit_add(unit, name, length);
+}
+
 /*
  * Below the first cgroup that is no slice, such as a service with Delegate=, the service manager of a user, or a container, names are
  * chosen by whom it is delegated to, and may be those of the system's units.
@@ -275,13 +294,13 @@ void cgroup_place(const char *path, struct process_place *ret)
 		bool is_slice = cgroup_is_slice(name, length);
 
 		if (!is_container && is_unit_name(name, length))
-			snprintf(ret->unit, sizeof(ret->unit), "%s%s%.*s", outer, *outer ? "/" : "",
-				 (int)length, name);
+			set_unit(ret->unit, outer, name, length);
 		if (!*outer && !is_slice && is_container)
-			snprintf(outer, sizeof(outer), "%.12s", ret->container);
+			unit_add(outer, ret->container, 12);
+		else if (!*outer && !is_slice && strspn(name, UNIT_NAME) >= length)
+			unit_add(outer, name, length);
 		else if (!*outer && !is_slice)
-			snprintf(outer, sizeof(outer), "%.*s", length < 100 ? (int)length : 100,
-				 strspn(name, UNIT_NAME) >= length ? name : "?");
+			unit_add(outer, "?", 1);
 		name += length + (name[length] == '/');
 	}
 }

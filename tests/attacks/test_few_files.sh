@@ -25,6 +25,12 @@ for n in 7 8 9 10 12 16 20 24 28 32 40 48 56 63 64 80 128 256; do
 done
 never_else "reading verbs succeed, or say why" "$wrong" ""
 check "reading verbs: both happen" test $succeeded -gt 30 -a $refused -gt 0
+# A service that never started has not ended well.
+printf 'name = every_kind\n' >serve.conf
+wrong= refused=0
+for n in 4 5; do try $n serve -c serve.conf; done
+never_else "serve says why it cannot start" "$wrong" ""
+check "serve: it was refused" test $refused -eq 2
 need_tracing
 wrong= succeeded=0 refused=0
 for n in 7 8 12 16 24 32 48 71 72 80 128 256; do

@@ -82,7 +82,8 @@ _Noreturn static void child_run(struct supervisor *s, char *text, int socket)
 static bool child_start(struct supervisor *s, char *text, struct child *ret_child)
 {
 	struct child child = { 0 };
-	int pair[2];
+	struct failure f = { 0 };
+	int pair[2], error;
 
 	if (!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		fflush(stderr);
@@ -99,7 +100,12 @@ static bool child_start(struct supervisor *s, char *text, struct child *ret_chil
 		}
 		close(pair[0]);
 	}
-	print_visible(stderr, "proftrace: cannot start a recorder: %s\n", strerror(errno));
+	error = -errno;
+	failure_set(&f, error, "cannot start a recorder", "", NULL);
+	failure_hint_processes(&f, error);
+	failure_print(&f, stderr);
+	/* As the recorder itself would have ended: this must not pass for a success. */
+	ret_child->status = W_EXITCODE(1, 0);
 	return false;
 }
 

@@ -33,12 +33,12 @@ never_else "serve says why it cannot start" "$wrong" ""
 check "serve: it was refused" test $refused -eq 2
 need_tracing
 wrong= succeeded=0 refused=0
-for n in 7 8 12 16 24 32 48 71 72 80 128 256; do
+for n in 7 8 12 16 24 32 48 75 76 80 128 256; do
 	try $n record -q -o r -- "$programs/every_kind" 1 5
 	try $n check
 done
 # Enough for the least recording, but not for what this one needs, until the last.
-for n in 64 68 72 76 80 120; do
+for n in 64 72 76 80 84 120; do
 	try $n record -q --sample 99 --sched --no-children -o r -- "$programs/every_kind" 1 5
 done
 never_else "recording succeeds, or says why" "$wrong" ""
@@ -52,7 +52,7 @@ check "with as many as the hint says, a recording succeeds ($hinted)" test $succ
 # Buffered mode has more programs, but a caller who changes the mode need not raise the limit.
 for mode in exact batch auto; do
 	succeeded=0
-	try 72 record -q --mode $mode -o r -- "$programs/every_kind" 1 5
+	try 76 record -q --mode $mode -o r -- "$programs/every_kind" 1 5
 	check "the least number suffices for --mode $mode" test $succeeded -eq 1
 done
 

@@ -36,7 +36,7 @@
 #include "privilege/privileges.h"
 
 /* Fewer are not enough for any recording: programs, maps, ring buffers, outputs and the files of a small program. */
-#define LEAST_DESCRIPTORS  72
+#define LEAST_DESCRIPTORS  76
 #define RECORDER_NICE	   (-15)
 #define KERNEL_EVENTS	   (4 << 20) /* buffer bytes with --stats-only, which has no marks in buffers */
 #define INCLUDED_BEFORE_NS 3600000000000ull

@@ -38,8 +38,8 @@ int kept_copies_link(const struct kept_copies *kept)
 }
 
 /* The kernel writes the answer to where it has read the question. */
-static int ask(const struct kept_copies *kept, struct uprobe_query *q,
-	       const struct broker_site *sites)
+static int query(const struct kept_copies *kept, struct uprobe_query *q,
+		 const struct broker_site *sites)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = q, .ctx_size_in = sizeof(*q));
 
@@ -62,7 +62,7 @@ int kept_copies_find(const struct kept_copies *kept, const struct kept_file *fil
 	do {
 		q = (struct uprobe_query){ .n = n, .from = from, .link = file->link };
 		q.file = file->link < 0 ? file->elf_fd : -1;
-		error = ask(kept, &q, sites);
+		error = query(kept, &q, sites);
 		from = q.at + 1;
 	} while (!error && q.at < n && !q.is_copied);
 	if (error)

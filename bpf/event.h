@@ -454,6 +454,7 @@ enum account_slot {
 	ACCOUNT_WAITS_LOST,    /* not a mark: the reason of a wait, buffer full */
 	ACCOUNT_SYSCALLS,      /* not a mark: a system call that was sent */
 	ACCOUNT_SYSCALLS_LOST, /* not a mark: one that was lost, buffer full or no memory */
+	ACCOUNT_PROTECTED, /* not a mark: a process that may be a broker of another recorder; the broker counts them */
 	ACCOUNT_SWITCHES_UNSEEN, /* not a mark: a context switch that the kernel did not show (--offcpu) */
 	ACCOUNT_SLOTS = 32,
 };

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/library/library.h"
 #include "base/text.h"
@@ -76,6 +77,11 @@ int main(int argc, char **argv)
 	static char program[] = "proftrace";
 	struct failure f = { 0 };
 
+	/*
+	 * By a link it would have the link's name, which may be that of a broker (process_protected()), and so would what it
+	 * forks.
+	 */
+	prctl(PR_SET_NAME, program);
 	if (stack_limit_raise())
 		return STATUS_FAILED;
 	if (invoker_check(&f)) {

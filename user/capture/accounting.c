@@ -78,6 +78,7 @@ void capture_account(struct capture *c, struct account *a)
 		stacks_account(c->stacks, a);
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
+	a->processes_protected += account_sum(c, ACCOUNT_PROTECTED);
 	a->files_refused += c->refused;
 	a->sites_refused += c->refused_sites;
 	a->rescued += account_sum(c, ACCOUNT_RESCUED);

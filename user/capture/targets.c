@@ -77,8 +77,13 @@ static int targets_missing(const struct capture *c, unsigned n, struct failure *
 	if (!n) {
 		failure_set(f, -ENOENT, "no process matches", "", NULL);
 		f->reason[0] = '\0';
-		failure_hint(f, "`--wait` waits for processes that do not run yet%s",
-			     getuid() ? "; without root, only your own processes are found" : "");
+		if (account_sum(c, ACCOUNT_PROTECTED))
+			failure_hint(f,
+				     "what has the name of a broker of proftrace is not recorded");
+		else
+			failure_hint(f, "`--wait` waits for processes that do not run yet%s",
+				     getuid() ? "; without root, only your own processes are found"
+					      : "");
 		return -ENOENT;
 	}
 	snprintf(number, sizeof(number), "%u", n);

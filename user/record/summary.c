@@ -145,6 +145,10 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, processes_not_followed),
 	  "process[ was|es were] not followed: [it|they] ended too soon, or there are too many",
 	  NULL },
+	{ offsetof(struct account, processes_protected),
+	  "process[ was|es were] not recorded: [it has|they have] the name of a broker of "
+	  "proftrace",
+	  NULL },
 	{ offsetof(struct account, samples_lost), "sample[|s] of counters could not be taken",
 	  NULL },
 	{ offsetof(struct account, sched_lost),

@@ -144,6 +144,8 @@ static const struct {
 	NUMBER(files_refused, "files that could not be attached to"),
 	NUMBER(sites_refused, "probe sites that could not be attached to"),
 	NUMBER(processes_not_followed, "processes not followed"),
+	NUMBER(processes_protected,
+	       "processes not recorded: they are or may be brokers of proftrace"),
 	NUMBER(samples, NULL),
 	NUMBER(samples_lost, "samples of counters not taken"),
 	NUMBER(sched_events, NULL),

@@ -83,6 +83,7 @@ struct account {
 	uint64_t sites_refused;
 	uint64_t files_refused; /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
+	uint64_t processes_protected; /* not recorded: they are or may be brokers of proftrace */
 
 	/* Counters that the recorder samples, which are not marks. */
 	uint64_t samples;

@@ -160,6 +160,7 @@ int chrome_write_account(struct json_writer *j, const struct account *account)
 		{ "batches_unread", account->batches_unread },
 		{ "late_steps", account->late_steps },
 		{ "processes_not_followed", account->processes_not_followed },
+		{ "processes_protected", account->processes_protected },
 		{ "sched_events", account->sched_events },
 		{ "sched_lost", account->sched_lost },
 		{ "stacks", account->stacks },

@@ -192,13 +192,15 @@ static bool error_protects(long error)
 }
 
 /*
- * Any program may take a name, and then what it starts by a set-user-ID program would be left out of root's recordings. A broker
- * has capabilities, or is root's like its keeper, which nobody else can have; and it runs our program, or another proftrace: a
- * set-user-ID program can be executed by a link of any name.
+ * What is protected is not recorded, so it must be what only a broker can be: a process that runs proftrace itself, not a program
+ * that it has executed; and that is not dumpable, so that its /proc/PID belongs to root and its user cannot make it execute
+ * anything. Root of a container can run any program of any name, but not in the namespace of this process. Another proftrace, as
+ * of a package and of a build, is told by its file's name alone: that matters where who takes over the recorder is not root
+ * already, and nowhere else.
  */
-static bool may_be_broker(int directory)
+static bool runs_proftrace(int directory)
 {
-	struct stat program, own;
+	struct stat st, own;
 	char path[PATH_MAX];
 	const char *base;
 	ssize_t n;
@@ -206,17 +208,30 @@ static bool may_be_broker(int directory)
 	/* Without root nobody records other users' processes. */
 	if (getuid() != 0)
 		return true;
-	if (!has_more_capabilities(directory) && status_number(directory, "\nUid:\t") > 0)
+	if (fstat(directory, &st) || stat("/proc/self/ns/pid", &own))
+		return error_protects(-errno);
+	if (st.st_uid != 0)
 		return false;
-	if (!fstatat(directory, "exe", &program, 0) && !stat("/proc/self/exe", &own) &&
-	    program.st_dev == own.st_dev && program.st_ino == own.st_ino)
+	if (fstatat(directory, "ns/pid", &st, 0))
+		return error_protects(-errno);
+	if (st.st_dev != own.st_dev || st.st_ino != own.st_ino)
+		return false;
+	if (fstatat(directory, "exe", &st, 0) || stat("/proc/self/exe", &own))
+		return error_protects(-errno);
+	if (st.st_dev == own.st_dev && st.st_ino == own.st_ino)
 		return true;
+	if (invoker_uid() == 0)
+		return false;
 	n = readlinkat(directory, "exe", path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
 	base = strrchr(path, '/');
 	return !base || !strncmp(base, "/proftrace", 10);
 }
 
+/*
+ * Any program may take a name. A broker also has capabilities, or is root's like its keeper, and runs proftrace: a set-user-ID
+ * program can be executed by a link of any name.
+ */
 static bool has_protected_name(int directory)
 {
 	char name[sizeof(BROKER_NAME) + 1];
@@ -224,18 +239,21 @@ static bool has_protected_name(int directory)
 
 	if (strcmp(name, BROKER_NAME "\n") != 0 && strcmp(name, CLOSING_NAME "\n") != 0)
 		return error_protects(error);
-	return may_be_broker(directory);
+	return getuid() != 0 ||
+	       ((has_more_capabilities(directory) || status_number(directory, "\nUid:\t") <= 0) &&
+		runs_proftrace(directory));
 }
 
-/* Itself, or one of this many processes above it. */
-static bool is_protected_within(int directory, unsigned generations)
+/* Itself, or one of this many processes above it. `*ret_own`: among these is the broker that asks. */
+static bool is_protected_within(int directory, unsigned generations, bool *ret_own)
 {
 	long parent;
 	char path[32];
 	bool found;
 	int of_parent;
 
-	if (has_protected_name(directory))
+	*ret_own = status_number(directory, "\nPid:\t") == getpid();
+	if (*ret_own || has_protected_name(directory))
 		return true;
 	if (!generations)
 		return false;
@@ -246,19 +264,47 @@ static bool is_protected_within(int directory, unsigned generations)
 	of_parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (of_parent < 0)
 		return error_protects(-errno);
-	found = is_protected_within(of_parent, generations - 1);
+	found = is_protected_within(of_parent, generations - 1, ret_own);
 	close(of_parent);
 	return found;
+}
+
+/* Those that were counted last. One of more than these may be counted again. */
+static struct broker_target counted[64];
+static uint64_t n_counted;
+
+static void count_protected(int directory)
+{
+	const struct broker_target p = { (pid_t)status_number(directory, "\nPid:\t"),
+					 process_birth(directory) };
+	const unsigned most = sizeof(counted) / sizeof(counted[0]);
+
+	for (unsigned i = 0; i < most && i < n_counted; i++) {
+		if (counted[i].pid == p.pid && counted[i].birth == p.birth)
+			return;
+	}
+	counted[n_counted++ % most] = p;
+}
+
+uint64_t processes_protected(void)
+{
+	return n_counted;
 }
 
 /*
  * Root's broker may look into all processes, also into itself and into brokers of others. These know where the kernel is, and
  * whoever took over a recorder would learn it. They have their names from their first instruction on (protected_fork()), and
- * only they can change them.
+ * only they can change them. Others than its own are counted: no process leaves a recording without a word.
  */
 bool process_protected(int directory)
 {
-	return is_protected_within(directory, FORKED_BY_BROKERS);
+	bool own = false;
+
+	if (!runs_proftrace(directory) || !is_protected_within(directory, FORKED_BY_BROKERS, &own))
+		return false;
+	if (!own)
+		count_protected(directory);
+	return true;
 }
 
 int process_directory(const struct broker_target *target, struct failure *f)

@@ -32,6 +32,7 @@
 #include "privilege/containers.h"
 #include "privilege/loader/trial.h"
 #include "privilege/privileges.h"
+#include "proftrace.skel.h"
 
 struct packet {
 	struct request request;
@@ -399,6 +400,14 @@ static int name_container(struct server *s, const void **ret_answer, size_t *ret
 	return 0;
 }
 
+/* The recorder has the memory of this mapped, too, and may write anything. It is for it. */
+static void count_protected(const struct server *s)
+{
+	if (s->programs.shared)
+		__atomic_store_n(&s->programs.shared->account[0][ACCOUNT_PROTECTED],
+				 processes_protected(), __ATOMIC_RELAXED);
+}
+
 /* Returns an error only when the recorder cannot be answered any more. */
 static int serve_one(struct server *s)
 {
@@ -450,6 +459,7 @@ static int serve_one(struct server *s)
 	} else {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	}
+	count_protected(s);
 	pthread_mutex_unlock(&s->busy);
 	if (fd >= 0)
 		close(fd);

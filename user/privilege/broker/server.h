@@ -90,6 +90,8 @@ int process_directory(const struct broker_target *target, struct failure *f);
 const char *process_untraceable(int directory);
 /* The broker of any recorder, a process that it forked, or another one of root's that protected_fork() has made. */
 bool process_protected(int directory);
+/* How many others than its own were refused for this reason. Of the thread that serves requests. */
+uint64_t processes_protected(void);
 pid_t process_parent(int directory); /* 0 if it is unknown */
 /* Not a thread's number (/proc finds those too), and not a zombie. */
 bool process_alive(int directory);

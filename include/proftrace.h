@@ -366,11 +366,14 @@ typedef struct prof_domain {
  * prof_dump()
  *	Requests that everything recorded so far is written to disk soon, complete and readable; the
  *	recording continues. With `record --flight-recorder`, this triggers the writing, unless a trigger
- *	or another call of prof_dump() did so less than one window ago. `serve` ignores it.
+ *	or another call of prof_dump() did so less than one window ago. Ignored in a process that is
+ *	recorded because it matches (`record -n`, `--user` and the like, `serve`).
  *
  * prof_stop()
- *	Ends the recording for all recorded processes. Markers of this process are no longer recorded,
- *	and the files are finished. The function does not wait for that.
+ *	Markers of this process are no longer recorded. In a command that proftrace has started, a process
+ *	of -p, and their children, this ends the recording for all recorded processes, and the files are
+ *	finished; the function does not wait for that. A process that is recorded because it matches ends
+ *	its own recording alone.
  *
  * prof_include_chrome_json(path)
  *	Includes a Chrome JSON trace that another profiler wrote: a complete file whose path has at most

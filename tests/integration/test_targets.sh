@@ -56,6 +56,29 @@ end "by path"
 echo >&7 && echo >&8 && echo >&9
 exec 7>&- 8>&- 9>&-
 
+# prof_stop() of one ends its own recording alone.
+cp "$programs/scripted" "$tmp/stops" && cp "$programs/scripted" "$tmp/goes-on"
+for name in stops goes-on; do
+	mkfifo "$tmp/$name.in"
+	"$tmp/$name" <"$tmp/$name.in" >"$tmp/$name.out" &
+	[ $name = goes-on ] || stops=$!
+done
+exec 7>"$tmp/stops.in" 8>"$tmp/goes-on.in"
+for name in stops goes-on; do wait_for "$tmp/$name.out" ready; done
+record -n stops -n goes-on
+echo "ticks 5" >&7 && wait_for "$tmp/stops.out" "done 1$"
+echo "dump 3" >&7 && wait_for "$tmp/stops.out" "done 2$"
+echo stop >&7 && wait_for "$tmp/stops.out" "done 3$"
+wait_for "$tmp/err" 'called prof_stop()'
+echo "ticks 5" >&7 && wait_for "$tmp/stops.out" "done 4$"
+echo "ticks 7" >&8 && wait_for "$tmp/goes-on.out" "done 1$"
+never_else "stop: the recording goes on" "$(grep -q "^proftrace: process $stops called prof_stop" "$tmp/err" && kill -0 $recorder && echo on)" on
+end "stop"
+never_else "stop: the other's marks are recorded, its own no more" "$(grep -c '"name":"tick"' "$tmp/t.json")" 12
+equal "stop: what was ignored is counted" "$(field "$tmp/s" controls_ignored)" 4
+check "stop: and said" grep -q '^4 calls of prof_stop() or prof_dump() ignored' "$tmp/err"
+exec 7>&- 8>&-
+
 # Those that start while it waits: dynamic and static ones, by name and unknown before.
 cp "$programs/forks" "$tmp/job-dynamic"
 cp "$programs/forks-static" "$tmp/job-static"

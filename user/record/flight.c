@@ -259,7 +259,7 @@ bool flight_accepts_request(struct recording *r)
 	struct flight *f = r->flight;
 	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	if (r->options->service || flight_is_within_window(r, f->dumped_ns, now_ns) ||
+	if (recording_is_of_others(r) || flight_is_within_window(r, f->dumped_ns, now_ns) ||
 	    flight_is_within_window(r, f->requested_ns, now_ns)) {
 		f->count.ignored++;
 		return false;

@@ -3,6 +3,8 @@
  * Passes each event from capture to the timeline, and counts its marks for each open file. Every event takes this
  * path, so its functions are in one file where the compiler can inline them.
  */
+#include <stdio.h>
+
 #include "record/include.h"
 #include "record/metrics/labels.h"
 #include "record/record.h"
@@ -72,14 +74,35 @@ static bool intake_may_dump(struct recording *r)
 {
 	if (r->flight)
 		return flight_accepts_request(r);
-	return !r->options->service;
+	if (!recording_is_of_others(r))
+		return true;
+	r->controls_ignored++;
+	return false;
+}
+
+/* One program of many does not end the recording of the others. The kernel's side has ended its own. */
+static bool intake_may_stop(struct recording *r, const struct event *event)
+{
+	char line[160];
+
+	if (!recording_is_of_others(r))
+		return true;
+	r->controls_ignored++;
+	if (!r->stop_said) {
+		r->stop_said = true;
+		snprintf(line, sizeof(line),
+			 "process %u called prof_stop(): this ends the recording of that process "
+			 "alone",
+			 event->pid);
+		recording_log(r, 0, line);
+	}
+	return false;
 }
 
 /* prof_stop(), prof_dump() and prof_include_chrome_json() of the program. */
 static void intake_handle_control(struct recording *r, const struct event *event)
 {
-	/* One program of many does not end a service. */
-	if (event->kind == EVENT_STOP && !r->options->service)
+	if (event->kind == EVENT_STOP && intake_may_stop(r, event))
 		r->stop_requested = true;
 	if (event->kind == EVENT_DUMP && intake_may_dump(r))
 		r->dump_requested = true;

@@ -76,6 +76,11 @@ static bool recording_is_interrupted(const struct recording *r)
 	return r->interrupts > (r->options->command ? 1 : 0);
 }
 
+bool recording_is_of_others(const struct recording *r)
+{
+	return r->options->service || !target_filter_is_empty(&r->options->targets);
+}
+
 static void recording_read_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;

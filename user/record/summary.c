@@ -408,6 +408,16 @@ static void print_flight(const struct recording *r)
 			      n->ignored == 1 ? "" : "s");
 }
 
+static void print_controls(const struct recording *r)
+{
+	if (r->controls_ignored)
+		print_visible(stderr,
+			      "%" PRIu64 " call%s of prof_stop() or prof_dump() ignored: only a "
+			      "command, a process of "
+			      "-p and their children control the recording of others\n",
+			      r->controls_ignored, r->controls_ignored == 1 ? "" : "s");
+}
+
 static void print_places(const struct recording *r)
 {
 	char line[1024];
@@ -426,6 +436,7 @@ void summary_print(struct recording *r, const struct account *a)
 	print_files(r);
 	if (r->flight)
 		print_flight(r);
+	print_controls(r);
 	print_places(r);
 	killed_print(r, stderr);
 	modes_print(r, stderr);

@@ -75,6 +75,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		{ "detach_requests", capture_counts(r->capture)->detaches },
 		{ "threads_held", capture_counts(r->capture)->held },
 		{ "files_deleted", r->files_deleted },
+		{ "controls_ignored", r->controls_ignored },
 		{ "files_over_quota", r->quota ? quota_removed(r->quota) : 0 },
 	};
 

@@ -100,6 +100,8 @@ static void obey(const char *line)
 	} else if (!strcmp(word, "dump")) {
 		for (; a; a--, dumps++)
 			prof_dump();
+	} else if (!strcmp(word, "stop")) {
+		prof_stop();
 	} else if (!strcmp(word, "open")) {
 		PROF_BEGIN("kept open");
 		begins++;

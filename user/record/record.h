@@ -253,12 +253,12 @@ struct recording {
 	unsigned interrupts;	 /* the same, but signals other than SIGINT count twice */
 	unsigned end_requests; /* requests to end the recording, not only to wait for the command */
 	uint64_t
-		controls_ignored; /* calls of prof_stop(), and of prof_dump() without the flight recorder */
+		controls_ignored; /* calls of prof_stop(), of prof_dump() without the flight recorder */
 	bool stop_said;		  /* that one of these was prof_stop() */
-	bool stop_requested; /* by a program, or by `proftrace ctl` */
-	bool dump_requested; /* the same, or by SIGUSR2 */
-	bool starts_later;   /* --start-at is still to come */
-	bool child_ended;    /* a child may have exited: call waitpid() */
+	bool stop_requested;	  /* by a program, or by `proftrace ctl` */
+	bool dump_requested;	  /* the same, or by SIGUSR2 */
+	bool starts_later;	  /* --start-at is still to come */
+	bool child_ended;	  /* a child may have exited: call waitpid() */
 	bool broker_died;
 	bool cpu_used_up;      /* SIGXCPU */
 	bool output_failed;    /* at least one output failed */
@@ -382,14 +382,14 @@ void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
 /*
- * Prints a line: always if `verbosity` is 0, with -v if it is 1. `recording`: the context of
- * capture.
- */
-/*
  * Whether programs are recorded that the user has neither started nor numbered. Nobody asked them, and they may be several
  * users': none of them ends the recording, or has files written.
  */
 bool recording_is_of_others(const struct recording *r);
+/*
+ * Prints a line: always if `verbosity` is 0, with -v if it is 1. `recording`: the context of
+ * capture.
+ */
 void recording_log(void *recording, int verbosity, const char *line);
 void recording_pause(struct recording *r, bool pause);
 /* The same for one of its processes. */

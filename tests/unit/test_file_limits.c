@@ -76,7 +76,7 @@ static void test_files(void **state)
 	(void)state;
 	for (i = 0; i < 16384; i++) {
 		assert_false(files_full(c, &f));
-		files_refuse(c, 1, i, 1);
+		files_refuse(c, &(struct file_key){ 1, i, 0 }, 1);
 	}
 	assert_true(files_full(c, &f));
 	assert_string_equal(f.reason, "too many files are mapped");
@@ -88,19 +88,20 @@ static void test_files(void **state)
 static void test_unopened(void **state)
 {
 	struct capture *c = a_capture(NULL);
+	const struct file_key key = { 1, 42, 0 };
 	enum file_news news;
 
 	(void)state;
-	files_refuse(c, 1, 42, 10);
-	assert_true(files_known(c, 1, 42, 10, &news));
+	files_refuse(c, &key, 10);
+	assert_true(files_known(c, &key, 10, &news));
 	assert_int_equal(news, FILE_NOTHING);
-	assert_false(files_known(c, 1, 42, 11, &news));
-	files_refuse(c, 1, 42, 11);
+	assert_false(files_known(c, &key, 11, &news));
+	files_refuse(c, &key, 11);
 	assert_int_equal(HASH_COUNT(c->files), 1);
-	assert_true(files_known(c, 1, 42, 11, &news));
+	assert_true(files_known(c, &key, 11, &news));
 	/* It ends, or executes another program. */
 	files_forget_refusals(c, 10);
-	assert_false(files_known(c, 1, 42, 10, &news));
+	assert_false(files_known(c, &key, 10, &news));
 	files_free(c);
 	free(c);
 }

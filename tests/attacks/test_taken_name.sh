@@ -73,6 +73,21 @@ try "under sudo, root's program has the name" "$tmp/proftrace-*" "$tmp/names/pro
 check "under sudo, root's program has the name: it is counted" test "$protected" -ge 1
 unset SUDO_UID SUDO_GID
 
+# Who has no root has a broker, too, which is not root's process.
+if capable_copy "$tmp/proftrace"; then
+	as "$made_uid" "$made_gid" "$tmp/proftrace" -q -o "$tmp/own" -- sh -c 'echo ready; read line' <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
+	process=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/out" ready
+	"$tmp/proftrace" -q -n proftrace-broke --wait -d 100ms -o "$tmp/t" --summary-json "$tmp/s.json" >"$tmp/said" 2>&1 9>&-
+	protected=$(field "$tmp/s.json" processes_protected)
+	never_else "a user's broker is protected" "$((protected > 0))" 1
+	exec 9>&-
+	wait $process
+else
+	skip "a user's broker is protected" "file capabilities cannot be set here"
+fi
+
 # The first process has its own name whatever link starts it.
 ln -s "$proftrace" "$tmp/links/proftrace-close"
 "$tmp/links/proftrace-close" -q -o "$tmp/t" -- sh -c 'cat /proc/$PPID/comm' >"$tmp/out"

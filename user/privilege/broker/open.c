@@ -193,7 +193,7 @@ static bool error_protects(long error)
 
 /*
  * What is protected is not recorded, so it must be what only a broker can be: a process that runs proftrace itself, not a program
- * that it has executed; and that is not dumpable, so that its /proc/PID belongs to root and its user cannot make it execute
+ * that it has executed; and that is not dumpable, so that the files in its /proc/PID belong to root and its user cannot make it execute
  * anything. Root of a container can run any program of any name, but not in the namespace of this process. Another proftrace, as
  * of a package and of a build, is told by its file's name alone: that matters where who takes over the recorder is not root
  * already, and nowhere else.
@@ -208,7 +208,8 @@ static bool runs_proftrace(int directory)
 	/* Without root nobody records other users' processes. */
 	if (getuid() != 0)
 		return true;
-	if (fstat(directory, &st) || stat("/proc/self/ns/pid", &own))
+	/* The directory itself always belongs to the process's user, and so do files that everybody may search. */
+	if (fstatat(directory, "status", &st, 0) || stat("/proc/self/ns/pid", &own))
 		return error_protects(-errno);
 	if (st.st_uid != 0)
 		return false;

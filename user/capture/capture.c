@@ -260,6 +260,8 @@ void capture_free(struct capture *c)
 	running_maps_forget(c);
 	if (c->siblings.list)
 		closedir(c->siblings.list);
+	hash_each (c->processes, process)
+		free(process->resolved);
 	hash_clear(hh, c->processes, p);
 	places_free(c);
 	free(c->sites);

@@ -21,6 +21,8 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "base/array.h"
+
 #ifndef OVERLAYFS_SUPER_MAGIC
 #define OVERLAYFS_SUPER_MAGIC 0x794c7630
 #endif
@@ -98,4 +100,45 @@ bool files_key_of(struct capture *c, int fd, const struct file_key *mapped, stru
 	while ((file = files_find(c, ret)) && !file_is(c, file, fd))
 		ret->nth++;
 	return true;
+}
+
+struct file_key mapping_numbers(const struct mapping *m)
+{
+	return (struct file_key){
+		.device = (uint64_t)m->device_major << 32 | m->device_minor,
+		.inode = m->inode,
+	};
+}
+
+/* They are searched one by one. */
+#define RESOLVED_MOST 1024
+
+static bool mapping_is(const struct resolved_mapping *r, const struct mapping *m)
+{
+	const struct file_key numbers = mapping_numbers(m);
+
+	return r->start == m->start && r->end == m->end && r->offset == m->offset &&
+	       r->numbers.device == numbers.device && r->numbers.inode == numbers.inode;
+}
+
+const struct file_key *mapping_resolved(struct capture *c, pid_t pid, const struct mapping *m)
+{
+	const struct traced_process *p = process_find(c, pid);
+
+	for (uint32_t i = 0; p && i < p->n_resolved; i++) {
+		if (mapping_is(&p->resolved[i], m))
+			return &p->resolved[i].key;
+	}
+	return NULL;
+}
+
+void mapping_resolve(struct capture *c, pid_t pid, const struct mapping *m, const struct file *file)
+{
+	struct traced_process *p = process_find(c, pid);
+
+	if (!p || !file->is_ambiguous || p->n_resolved >= RESOLVED_MOST ||
+	    !array_reserve(p->resolved, p->n_resolved, p->resolved_capacity, 64))
+		return;
+	p->resolved[p->n_resolved++] = (struct resolved_mapping){ m->start, m->end, m->offset,
+								  mapping_numbers(m), file->key };
 }

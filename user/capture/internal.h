@@ -55,15 +55,15 @@ struct file_link {
 	bool flushes; /* where batches are handed over, for all processes also if others are not */
 };
 
-/*
- * A file that is mapped executable in a traced process. It stays open, so that the kernel cannot
- * reuse its inode number.
- */
 /* A file by its numbers; `nth` is not 0 where others have the same (file_key.c). */
 struct file_key {
 	uint64_t device, inode, nth; /* the device as /proc/PID/maps has it: major << 32 | minor */
 };
 
+/*
+ * A file that is mapped executable in a traced process. It stays open, so that the kernel cannot
+ * reuse its inode number.
+ */
 struct file {
 	struct file_key key;
 	bool is_ambiguous;	 /* other files may have its numbers */
@@ -142,6 +142,12 @@ struct decision {
 	bool selected;
 };
 
+/* A mapping whose numbers do not say of which file it is. */
+struct resolved_mapping {
+	uint64_t start, end, offset;
+	struct file_key numbers, key; /* as /proc/PID/maps has them, and those of the file */
+};
+
 struct traced_process {
 	pid_t pid;
 	uint64_t cpu_ns;	  /* the part of its CPU time that guard.c has counted */
@@ -151,6 +157,8 @@ struct traced_process {
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
 	unsigned n_mapped; /* files at the last call of its linker, where it cannot be held */
+	struct resolved_mapping *resolved; /* since it executed its program (file_key.c) */
+	uint32_t n_resolved, resolved_capacity;
 	UT_hash_handle hh;
 };
 
@@ -578,6 +586,15 @@ void file_is_mapped_as(struct file *file, const struct mapping *m);
  * /proc/PID/maps; NULL: unknown.
  */
 bool files_key_of(struct capture *c, int fd, const struct file_key *mapped, struct file_key *ret);
+/* file_key.c. The numbers in /proc/PID/maps. */
+struct file_key mapping_numbers(const struct mapping *m);
+/*
+ * file_key.c. Such a file is opened once for each mapping: a process that maps another one at the same place only misleads about
+ * itself. They are forgotten when it executes a program.
+ */
+const struct file_key *mapping_resolved(struct capture *c, pid_t pid, const struct mapping *m);
+void mapping_resolve(struct capture *c, pid_t pid, const struct mapping *m,
+		     const struct file *file);
 /* file_key.c. Whether other files may have the numbers of this one. */
 bool file_numbers_are_shared(int fd, uint64_t device);
 int64_t file_born_ns(int fd);

@@ -34,14 +34,6 @@ struct scan {
 	struct failure failure; /* of the current file */
 };
 
-static struct file_key mapping_numbers(const struct mapping *m)
-{
-	return (struct file_key){
-		.device = (uint64_t)m->device_major << 32 | m->device_minor,
-		.inode = m->inode,
-	};
-}
-
 /*
  * Opens the path of a mapped file as the process's user may. This is tried if the broker may not
  * open the mapping itself, for this reason.
@@ -132,6 +124,27 @@ static bool is_known_by_numbers(struct scan *s, const struct mapping *m, struct 
 	return true;
 }
 
+/* Whether the process had it mapped before, and what file it was is known. */
+static bool is_known_of_process(struct scan *s, const struct mapping *m, struct file **ret,
+				enum file_news *ret_news)
+{
+	const struct file_key *known = mapping_resolved(s->c, s->target->pid, m);
+	struct file_key key;
+
+	if (!known)
+		return false;
+	key = *known;
+	*ret = files_find(s->c, &key);
+	if (!*ret)
+		return false;
+	file_is_mapped_as(*ret, m);
+	if (files_known(s->c, &key, s->target->pid, ret_news))
+		*ret = files_find(s->c, &key);
+	else
+		*ret = NULL;
+	return *ret;
+}
+
 /*
  * Finds existing batches. This is done after attaching: later ones are announced, except by children that share memory
  * and have no links of their own yet.
@@ -189,7 +202,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 		return 0;
 	}
 	s->looked_at++;
-	if (!is_known_by_numbers(s, m, &file, &news)) {
+	if (!is_known_by_numbers(s, m, &file, &news) && !is_known_of_process(s, m, &file, &news)) {
 		/* A file beyond the limit is not even opened, unless it may be one of those before. */
 		bool closed = !s->c->n_ambiguous && files_full(s->c, &s->failure);
 
@@ -198,6 +211,8 @@ static int scan_mapping(void *context, const struct mapping *m)
 		if (!closed && scans_out_of_time(s->c))
 			return 0;
 		error = closed ? -EMFILE : add_mapped_file(s, m, &file, &news);
+		if (!error && file)
+			mapping_resolve(s->c, s->target->pid, m, file);
 		/* Other files may be all right. A file that cannot be attached to is counted. */
 		if (error && error != -EPIPE) {
 			if (!s->error && s->f)
@@ -395,6 +410,7 @@ void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 	if (c->stacks)
 		stacks_forget(c->stacks, (uint32_t)pid);
 	HASH_DEL(c->processes, p);
+	free(p->resolved);
 	free(p);
 }
 
@@ -541,7 +557,7 @@ void process_executed(struct capture *c, pid_t pid)
 	struct traced_process *p = process_find(c, pid);
 
 	if (p)
-		p->n_mapped = 0;
+		p->n_mapped = p->n_resolved = 0;
 	if (c->stacks)
 		stacks_execute(c->stacks, (uint32_t)pid);
 	if (!scans_can_afford(c, pid)) {

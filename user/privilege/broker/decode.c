@@ -261,7 +261,9 @@ static int decode_some(const struct loaded_programs *programs, const struct kept
 int sites_decode(const struct loaded_programs *programs, int elf_fd,
 		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
 {
-	struct broker_site *some = malloc(n * sizeof(*some)), first = { .offset = sites->offset };
+	/* The kernel refuses two links to one place with different semaphores. */
+	struct broker_site first = { sites->offset, sites->semaphore_offset, 0 };
+	struct broker_site *some = malloc(n * sizeof(*some));
 	struct kept_file file = { elf_fd, -1 };
 	uint8_t *kinds = malloc(n);
 	int error = some && kinds ? 0 : -ENOMEM;

@@ -165,7 +165,8 @@ struct known_file {
 
 /*
  * A file by the kernel's number of its device and its inode: no other has the same, because its user may choose its size and
- * much of its inode's number. Files of which others may have both (user/capture/file_key.c) are never known here. 0: the numbers are too large for one word, which costs time only.
+ * much of its inode's number. Files of which others may have both (user/capture/file_key.c) are never known here. 0: the
+ * numbers are too large for one word, which costs time only.
  */
 static inline __u64 known_file_key(__u64 device, __u64 inode)
 {

@@ -127,15 +127,35 @@ static __always_inline __u64 inode_of(const struct uprobe_query *q)
 			    : (__u64)BPF_CORE_READ(uprobe, inode);
 }
 
+/* In the structures of a later kernel, anything may have another name. Then what follows is never reached. */
+static __always_inline bool layout_is_known(void)
+{
+	return bpf_core_field_exists(struct bpf_uprobe___since_6_12, uprobe) &&
+	       bpf_core_field_exists(struct bpf_uprobe_multi_link___since_6_12, link) &&
+	       bpf_core_field_exists(struct bpf_uprobe_multi_link___since_6_12, uprobes) &&
+	       bpf_core_field_exists(struct uprobe___kept, rb_node) &&
+	       bpf_core_field_exists(struct uprobe___kept, inode) &&
+	       bpf_core_field_exists(struct uprobe___kept, offset) &&
+	       bpf_core_field_exists(struct uprobe___kept, flags) &&
+	       bpf_core_field_exists(struct uprobe___kept, arch) &&
+	       bpf_core_field_exists(struct task_struct, files) &&
+	       bpf_core_field_exists(struct files_struct, fdt) &&
+	       bpf_core_field_exists(struct fdtable, fd) &&
+	       bpf_core_field_exists(struct file, private_data) &&
+	       bpf_core_field_exists(struct file, f_inode) &&
+	       bpf_core_field_exists(struct rb_node, __rb_parent_color);
+}
+
 SEC("?syscall")
 int find_uprobe(struct uprobe_query *q)
 {
 	struct uprobe_search s = { .sites = q->sites, .site_size = q->site_size, .at = q->from };
 	struct uprobe___kept *anchor, *found;
-	__u8 copy[UPROBE_COPY];
+	__u32 size;
+	__u8 copy[UPROBE_COPY] = { 0 };
 
 	q->failed = 1;
-	if (!bpf_core_field_exists(struct bpf_uprobe___since_6_12, uprobe))
+	if (!layout_is_known())
 		return 0;
 	anchor = uprobe_of_link(q->anchor);
 	s.inode = inode_of(q);
@@ -150,7 +170,9 @@ int find_uprobe(struct uprobe_query *q)
 	}
 	found = s.found;
 	q->is_copied = BPF_CORE_READ(found, flags) & UPROBE_COPIED;
-	q->failed = bpf_probe_read_kernel(copy, sizeof(copy), &found->arch) != 0;
+	size = bpf_core_field_size(struct uprobe___kept, arch);
+	size = size < sizeof(copy) ? size : sizeof(copy);
+	q->failed = bpf_probe_read_kernel(copy, size, &found->arch) != 0;
 	__builtin_memcpy(q->copy, copy, sizeof(copy));
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * The specs of existing USDT probes: where a site's arguments are, and what becomes of its hits.
  * The recorder derives the spec from the ELF note (user/tracee/usdt_args.c) and writes it into a
- * map. Bits 32-63 of a site's attach cookie are the index of its spec, bits 0-31 its site number.
+ * map. Bits 32-62 of a site's attach cookie are the index of its spec, bits 0-31 its site number.
  * Sites with equal specs share one.
  *
  * Functions selected by name (-f) use the same specs: one site where the function begins, and one

@@ -45,8 +45,8 @@ bool process_cgroup(int directory, char *path, size_t size);
 
 struct process_place {
 	char container[CONTAINER_ID + 1]; /* its ID; "": none */
-	char unit
-		[CONTAINER_UNIT]; /* the system's, or OUTER/UNIT: the innermost one in what is delegated; "": none */
+	/* The system's, or OUTER/UNIT: the innermost one in what is delegated; "": none. */
+	char unit[CONTAINER_UNIT];
 };
 /* Whether it is a slice. The system's units are in slices alone; below all else, others may make cgroups with any names. */
 bool cgroup_is_slice(const char *name, size_t length);

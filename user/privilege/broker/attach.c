@@ -361,8 +361,7 @@ static int refuse_kept_copy(struct failure *f)
 {
 	failure_set(f, -ESTALE, "refused to attach", "",
 		    "the kernel has kept another instruction for this place, of a file that was "
-		    "removed "
-		    "or written over (\"leaking uprobe\")");
+		    "removed or written over (\"leaking uprobe\")");
 	failure_hint(f,
 		     "copy the program and record the copy; until the machine is booted again, the "
 		     "kernel would execute that instruction here");

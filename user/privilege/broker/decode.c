@@ -230,7 +230,8 @@ static unsigned choose(const struct broker_site *sites, unsigned n, const uint8_
 
 	for (unsigned i = 0; i < n; i++) {
 		if ((kinds[i] & bits) == kind)
-			some[n_some++] = (struct broker_site){ .offset = sites[i].offset };
+			some[n_some++] = (struct broker_site){ sites[i].offset,
+							       sites[i].semaphore_offset, 0 };
 	}
 	return n_some;
 }
@@ -273,7 +274,7 @@ int sites_decode(const struct loaded_programs *programs, int elf_fd,
 	if (!error && programs->copies && file_has_layers(elf_fd)) {
 		error = links_create(programs, programs->empty_fd, getpid(), false, elf_fd, &first,
 				     1, links, n_links);
-		file.link = links[0];
+		file.link = error ? -1 : links[0];
 	}
 	error = error ?: decode_some(programs, &file, sites, n, kinds, some, links, n_links);
 	free(some);

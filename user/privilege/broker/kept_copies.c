@@ -4,6 +4,8 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/memfd.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,19 +19,24 @@
  * areas behind it are used in turns: in one that was used before, links may not be closed yet. Where in the file all this is
  * nobody can guess: a uprobe that was leaked may be there as well.
  */
-#define AREA	  0x10000u /* a whole number of pages on any machine */
-#define AREAS	  256u
+#define AREA 0x10000u /* a whole number of pages on any machine */
+#define AREAS \
+	8192u /* as many as processes are traced, each of which may need one as long as it lives */
 #define COPY_SIZE 16u  /* as much as the kernel copies at most */
 #define IN_AREA	  512u /* as many sites as a link has (attach.c) */
 #define FILE_BITS 40
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008u
+#endif
 
 struct kept_copies {
 	int program;
 	int link; /* at the first instruction */
 	int file;
-	uint64_t base;	    /* of what is mapped */
-	uint8_t *bytes;	    /* what is in the file there */
-	unsigned next_area; /* atomic */
+	uint64_t base;	      /* of the areas */
+	pthread_mutex_t lock; /* until there are links in the area that was found to be free */
+	unsigned next_area;
 };
 
 int kept_copies_link(const struct kept_copies *kept)
@@ -49,7 +56,7 @@ static int query(const struct kept_copies *kept, struct uprobe_query *q,
 	q->failed = 1;
 	if (bpf_prog_test_run_opts(kept->program, &opts))
 		return -errno;
-	return q->failed ? -EIO : 0;
+	return q->failed ? -ENODATA : 0;
 }
 
 int kept_copies_find(const struct kept_copies *kept, const struct kept_file *file,
@@ -74,27 +81,28 @@ int kept_copies_find(const struct kept_copies *kept, const struct kept_file *fil
 
 /* --- the same in a file of its own ---------------------------------------------------------------------- */
 
-/* An area where the kernel has no uprobes. Returns its number, or 0. */
-static unsigned free_area(struct kept_copies *kept, unsigned n)
+/* An area where the kernel has no uprobes. Returns its number, or negative errno. */
+static int free_area(struct kept_copies *kept, unsigned n)
 {
 	const struct kept_file file = { kept->file, -1 };
 	struct broker_site sites[IN_AREA] = { 0 };
 	uint8_t copy[UPROBE_COPY];
 	unsigned at = 0;
+	int error = 0;
 
-	for (unsigned tries = 0; tries < AREAS; tries++) {
-		unsigned next = __atomic_fetch_add(&kept->next_area, 1, __ATOMIC_RELAXED);
-		unsigned area = 1 + next % (AREAS - 1);
+	for (unsigned tries = 0; !error && tries < AREAS; tries++) {
+		unsigned area = 1 + kept->next_area++ % (AREAS - 1);
 
 		for (unsigned i = 0; i < n; i++)
 			sites[i].offset = kept->base + area * AREA + i * COPY_SIZE;
-		if (!kept_copies_find(kept, &file, sites, n, 0, &at, copy) && at == n)
-			return area;
+		error = kept_copies_find(kept, &file, sites, n, 0, &at, copy);
+		if (!error && at == n)
+			return (int)area;
 	}
-	return 0;
+	return error ? error : -EBUSY;
 }
 
-/* Whether the kernel has the same for both. */
+/* Whether the kernel has the same for both. What is gone meanwhile will be what the file has. */
 static int compare_each(const struct kept_copies *kept, const struct kept_file *file,
 			const struct broker_site *sites, const struct broker_site *ours, unsigned n)
 {
@@ -110,37 +118,49 @@ static int compare_each(const struct kept_copies *kept, const struct kept_file *
 						    copies[1]);
 		if (error)
 			return error;
-		if (at || our_at || memcmp(copies[0], copies[1], UPROBE_COPY) != 0)
+		if (at)
+			continue;
+		if (our_at || memcmp(copies[0], copies[1], UPROBE_COPY) != 0)
 			return -ESTALE;
 	}
 	return 0;
+}
+
+/* By memory: the broker may not write to files (confine.c). */
+static int write_bytes(const struct kept_copies *kept, off_t begin, const void *bytes, size_t size)
+{
+	void *area = mmap(NULL, AREA, PROT_READ | PROT_WRITE, MAP_SHARED, kept->file, begin);
+
+	if (area == MAP_FAILED)
+		return -errno;
+	memcpy(area, bytes, size);
+	return munmap(area, AREA) ? -errno : 0;
 }
 
 /* Writes what the file has at the sites, at most IN_AREA, into an area. */
 static int put_bytes(struct kept_copies *kept, unsigned area, const struct kept_file *file,
 		     const struct broker_site *sites, unsigned n)
 {
-	uint8_t *bytes = kept->bytes + area * AREA;
+	const off_t begin = (off_t)(kept->base + (uint64_t)area * AREA);
+	uint8_t bytes[IN_AREA * COPY_SIZE] = { 0 };
 
-	memset(bytes, 0, n * COPY_SIZE);
 	for (unsigned i = 0; i < n; i++) {
 		if (pread(file->elf_fd, bytes + i * COPY_SIZE, COPY_SIZE, (off_t)sites[i].offset) <
 		    1)
 			return -EIO;
 	}
-	return 0;
+	return write_bytes(kept, begin, bytes, n * COPY_SIZE);
 }
 
-static int compare_area(struct kept_copies *kept, const struct loaded_programs *programs,
-			const struct kept_file *file, const struct broker_site *sites, unsigned n,
-			int *links, unsigned *n_links)
+/* Finds an area, and has the kernel decode what is written there. */
+static int link_area(struct kept_copies *kept, const struct loaded_programs *programs,
+		     const struct kept_file *file, const struct broker_site *sites, unsigned n,
+		     struct broker_site *ours, int *links, unsigned *ret_n)
 {
-	const unsigned area = free_area(kept, n);
-	const uint64_t begin = kept->base + area * AREA;
-	struct broker_site ours[IN_AREA] = { 0 };
-	unsigned n_made = 0;
+	const int area = free_area(kept, n);
+	const uint64_t begin = kept->base + (uint64_t)area * AREA;
 	void *mapping;
-	int error = area ? put_bytes(kept, area, file, sites, n) : -EBUSY;
+	int error = area < 0 ? area : put_bytes(kept, (unsigned)area, file, sites, n);
 
 	if (error)
 		return error;
@@ -150,11 +170,24 @@ static int compare_area(struct kept_copies *kept, const struct loaded_programs *
 	if (mapping == MAP_FAILED)
 		return -errno;
 	error = links_create(programs, programs->empty_fd, getpid(), false, kept->file, ours, n,
-			     links + *n_links, &n_made);
-	*n_links += n_made;
-	error = error ?: compare_each(kept, file, sites, ours, n);
+			     links, ret_n);
 	munmap(mapping, AREA);
 	return error;
+}
+
+static int compare_area(struct kept_copies *kept, const struct loaded_programs *programs,
+			const struct kept_file *file, const struct broker_site *sites, unsigned n,
+			int *links, unsigned *n_links)
+{
+	struct broker_site ours[IN_AREA] = { 0 };
+	unsigned n_made = 0;
+	int error;
+
+	pthread_mutex_lock(&kept->lock);
+	error = link_area(kept, programs, file, sites, n, ours, links + *n_links, &n_made);
+	pthread_mutex_unlock(&kept->lock);
+	*n_links += n_made;
+	return error ? error : compare_each(kept, file, sites, ours, n);
 }
 
 int kept_copies_compare(struct kept_copies *kept, const struct loaded_programs *programs,
@@ -206,7 +239,9 @@ static int attach_first(struct kept_copies *kept, const struct loaded_programs *
 	void *mapping;
 	int error;
 
-	memcpy(kept->bytes, nops, sizeof(nops));
+	error = write_bytes(kept, (off_t)kept->base, nops, sizeof(nops));
+	if (error)
+		return error;
 	mapping = mmap(NULL, AREA, PROT_READ, MAP_PRIVATE, kept->file, (off_t)kept->base);
 	if (mapping == MAP_FAILED)
 		return -errno;
@@ -223,12 +258,13 @@ static int make_file(struct kept_copies *kept)
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -errno;
 	kept->base = (random & ((1ull << FILE_BITS) - 1)) / AREA * AREA;
-	kept->file = memfd_create("copies", MFD_CLOEXEC);
-	if (kept->file < 0 || ftruncate(kept->file, (off_t)(kept->base + AREAS * AREA)))
+	/* Where it need not be said that nothing is executed in there (before Linux 6.3), it cannot be said. */
+	kept->file = memfd_create("copies", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (kept->file < 0 && errno == EINVAL)
+		kept->file = memfd_create("copies", MFD_CLOEXEC);
+	if (kept->file < 0 || ftruncate(kept->file, (off_t)(kept->base + (uint64_t)AREAS * AREA)))
 		return -errno;
-	kept->bytes = mmap(NULL, AREAS * AREA, PROT_READ | PROT_WRITE, MAP_SHARED, kept->file,
-			   (off_t)kept->base);
-	return kept->bytes == MAP_FAILED ? -errno : 0;
+	return 0;
 }
 
 int kept_copies_new(const struct loaded_programs *programs, int program,
@@ -244,6 +280,7 @@ int kept_copies_new(const struct loaded_programs *programs, int program,
 	if (!kept)
 		return -ENOMEM;
 	*kept = (struct kept_copies){ .program = program, .link = -1, .file = -1 };
+	pthread_mutex_init(&kept->lock, NULL);
 	error = make_file(kept) ?: attach_first(kept, programs);
 	if (!error && is_as_expected(kept)) {
 		*ret_kept = kept;

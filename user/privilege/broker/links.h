@@ -34,8 +34,8 @@ struct link_sites {
 	uint64_t *offsets; /* in their order */
 	unsigned n;
 	unsigned
-		n_decoded; /* at so many the broker has a link for itself alone, beside the first one (decode.c) */
-	bool foreign; /* not markers, and the file is not the caller's */
+		n_decoded; /* sites with a link for the broker alone, beside the first one (decode.c) */
+	bool foreign;	   /* not markers, and the file is not the caller's */
 	/* To attach there again, if each process has links of its own; else NULL and -1. */
 	struct broker_site *sites;
 	int elf_fd;

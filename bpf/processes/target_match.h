@@ -183,7 +183,9 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 			missing &= ~TARGET_CONTAINER;
 		node = cgroup_parent_node(node);
 	}
-	/* Above that, there may be another one than a slice. */
+	/* Above that, there may be another one than a slice, or the one that matches: who is that deep is counted. */
+	if (node && (missing || target_filter.kinds & TARGET_UNIT))
+		account_add(ACCOUNT_PROCESSES);
 	return !missing && !(node && target_filter.kinds & TARGET_UNIT);
 }
 

@@ -144,6 +144,15 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 	}
 	in_group web --cgroup "$cg/web.service"
 	in_group web --unit web
+	# Too deep for the kernel's side to come up to the unit: it is recorded, or counted.
+	deep=web.service/$(printf '%.0sd/' $(seq 20))
+	mkdir -p "$cg/$deep"
+	record --unit web --wait
+	within "$deep" "$tmp/job-dynamic" 1 3 >"$tmp/jobs"
+	end "a deep cgroup"
+	check "a deep cgroup: its processes are recorded, or counted" \
+		test $(($(field "$tmp/s" written) + $(field "$tmp/s" processes_not_followed))) -gt 0
+	while [ "$deep" != web.service ]; do rmdir "$cg/$deep" && deep=$(dirname "$deep"); done
 	in_group docker --container "$(echo $container | cut -c-12)" -n 'job-*'
 	# By name: the recorder sees the state of a runtime that was never here. Labels of the user look like names.
 	# The second container does not exist yet when the recording begins.

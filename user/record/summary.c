@@ -143,7 +143,8 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, sites_refused), "site[|s] of probes could not be attached to",
 	  NULL },
 	{ offsetof(struct account, processes_not_followed),
-	  "process[ was|es were] not followed: [it|they] ended too soon, or there are too many",
+	  "process[ was|es were] not followed: [it|they] ended too soon, there are too "
+	  "many, or [its|their] cgroups are too deep",
 	  NULL },
 	{ offsetof(struct account, processes_protected),
 	  "process[ was|es were] not recorded: [it has|they have] the name of a broker of "

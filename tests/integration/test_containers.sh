@@ -81,11 +81,66 @@ fi
 # Two containers of one image: what they execute is one file, under two paths that are the same.
 mkdir -p "$tmp/layers/a" "$tmp/layers/b" "$tmp/layers/work-a" "$tmp/layers/work-b" "$tmp/layers/at"
 mount -t tmpfs none "$tmp/layers" 2>/dev/null &&
-	mkdir -p "$tmp/layers/a" "$tmp/layers/b" "$tmp/layers/work-a" "$tmp/layers/work-b" "$tmp/layers/at"
+	mkdir -p "$tmp/layers/a" "$tmp/layers/b" "$tmp/layers/c" "$tmp/layers/work-a" "$tmp/layers/work-b" \
+		"$tmp/layers/work-c" "$tmp/layers/at"
 cat >"$tmp/overlay" <<-END
 	mount -t overlay none -o lowerdir=$tmp/root,upperdir=$tmp/layers/\$1,workdir=$tmp/layers/work-\$1 \\
-		$tmp/layers/at && cd $tmp/layers/at && pivot_root . old && exec /bin/waits \$2
+		$tmp/layers/at && cd $tmp/layers/at && pivot_root . old && exec \${3:-/bin/waits} \$2
 END
+# One of several containers: prints its process, as the kernel numbers it, when it is ready.
+begin_twin() { # CONTAINER
+	unshare --pid --mount --fork sh "$tmp/overlay" "$1" $marks "/bin/$twin" \
+		<"$tmp/twin-$1.in" >"$tmp/twin-$1.out" 5>&- 6>&- 7>&- &
+	wait_for "$tmp/twin-$1.out" ready
+	innermost $! >"$tmp/twin-$1.pid"
+}
+mark_twin() { # CONTAINER DESCRIPTOR
+	echo >&"$2"
+	wait_for "$tmp/twin-$1.out" marked
+}
+# One file has an inode in each overlay, and one below: to that one the kernel attaches. The first container has ended when
+# the third one begins.
+twins() { # MODE
+	what="three of an image, $1" twin=twin$$
+	cp "$programs/waits" "$tmp/root/bin/$twin"
+	for one in a b c; do
+		rm -f "$tmp/twin-$one.in" "$tmp/twin-$one.out"
+		mkfifo "$tmp/twin-$one.in"
+	done
+	exec 5<>"$tmp/twin-a.in" 6<>"$tmp/twin-b.in" 7<>"$tmp/twin-c.in"
+	begin_twin a
+	first=$!
+	begin_twin b
+	"$proftrace" -v -n "$twin" --wait --mode "$1" -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" \
+		5>&- 6>&- 7>&- &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	mark_twin a 5
+	echo >&5
+	wait $first
+	mark_twin b 6
+	begin_twin c
+	mark_twin c 7
+	kill -INT $recorder
+	wait $recorder
+	equal "$what: exit status" $? 0
+	check_account "$what" "$tmp/s"
+	equal "$what: every mark, once" "$(field "$tmp/s" written)" $((3 * 2 * marks))
+	for one in a b c; do
+		pid=$(cat "$tmp/twin-$one.pid")
+		equal "$what: the slices of $one" \
+			"$(grep -c "\"ph\":\"B\",\"pid\":$pid,.*\"name\":\"work\"\|\"name\":\"work\".*\"ph\":\"B\".*\"pid\":$pid," "$tmp/t.json")" $marks
+	done
+	check_agree "$what" "$tmp/t"
+	echo >&6
+	echo >&7
+	wait
+	exec 5>&- 6>&- 7>&-
+	for one in a b c; do
+		equal "$what: the semaphore of $one" "$(said "$tmp/twin-$one.out" semaphore)" \
+			$([ $one = a ] && echo 1 || echo 0)
+	done
+}
 if unshare --mount sh -c "mount -t overlay none -o lowerdir=$tmp/root,upperdir=$tmp/layers/a,workdir=$tmp/layers/work-a \
 	$tmp/layers/at" 2>/dev/null; then
 	start unshare --pid --mount --fork sh "$tmp/overlay" a $marks
@@ -104,6 +159,8 @@ if unshare --mount sh -c "mount -t overlay none -o lowerdir=$tmp/root,upperdir=$
 	exec 8>&-
 	wait $other
 	equal "one of two of an image: the other's semaphore is off" "$(said "$tmp/other.out" semaphore)" 0
+	twins exact
+	twins auto
 else
 	skip "an overlay" "not permitted here"
 fi

@@ -24,6 +24,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	clocks_sample(&c->clocks);
 	c->drain_until_ns = 0;
 	file_watch_read(c);
+	files_attach_parted(c);
 	n = held = holds_serve(c);
 	if (n >= 0 || n == -EAGAIN) {
 		c->budget = DRAIN_AT_MOST;

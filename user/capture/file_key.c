@@ -10,6 +10,11 @@
  * So files of other file systems than these are opened each time, and known by the numbers of stat(). Those are another device
  * for each subvolume and for each layer on another file system. If an overlay has two subvolumes as its layers, also two of its
  * files have the same: then the kernel is asked whether it is one inode, which has one inotify watch.
+ *
+ * Two containers of one image have an overlay each, and what both show of a layer are two files with two inodes. But the kernel
+ * attaches to the file of the layer. If it were attached to by both, every mark would count double. No call says of two
+ * files that they are one below. So it is known by what an overlay hands on of the file below, and by the process: if it has
+ * mapped the file of one overlay, and has our breakpoints although only that of the other is attached to, both are one.
  */
 #include "capture/file_watch.h"
 
@@ -141,4 +146,66 @@ void mapping_resolve(struct capture *c, pid_t pid, const struct mapping *m, cons
 		return;
 	p->resolved[p->n_resolved++] = (struct resolved_mapping){ m->start, m->end, m->offset,
 								  mapping_numbers(m), file->key };
+}
+
+static bool times_equal(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/*
+ * An overlay may put the number of the layer's file system into the upper bits of the inode's (xino). When it has copied the known
+ * file, that has the times of the copy: so those count that it had.
+ */
+static bool files_are_alike(const struct file *known, const struct file *file)
+{
+	return known->size == file->size && (uint32_t)known->st_ino == (uint32_t)file->st_ino &&
+	       times_equal(known->written, file->written) &&
+	       (file_has_layers(known->fd) || file_has_layers(file->fd)) &&
+	       (known->born_ns ?: file_born_ns(known->fd)) == file_born_ns(file->fd);
+}
+
+/* Links of one process run for no other. */
+static bool file_is_attached_for_all(const struct capture *c, const struct file *file)
+{
+	return !capture_attaches_each(c) && !file->alone && file->elf && file->fd >= 0 &&
+	       (file->n_links || file->n_data_links);
+}
+
+struct file *file_find_same(struct capture *c, const struct file *file, pid_t pid,
+			    const struct mapping *m)
+{
+	hash_each (c->files, known) {
+		if (m && file_is_attached_for_all(c, known) && files_are_alike(known, file) &&
+		    file_runs_attached(c, file, known, pid, m))
+			return known;
+	}
+	return NULL;
+}
+
+bool file_may_have_same(struct capture *c, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	hash_each (c->files, known) {
+		const struct file file = {
+			.fd = fd,
+			.st_ino = st.st_ino,
+			.size = (uint64_t)st.st_size,
+			.written = st.st_mtim,
+		};
+
+		if (file_is_attached_for_all(c, known) && files_are_alike(known, &file))
+			return true;
+	}
+	return false;
+}
+
+bool file_is_outdated(struct capture *c, const struct file *file)
+{
+	if (file->same && file_has_changed(file->same))
+		file_retire(c, file->same);
+	return file_has_changed(file) || (file->same && file->same->fd < 0);
 }

@@ -166,6 +166,8 @@ void file_retire(struct capture *c, struct file *file)
 	bool full = files_too_many_retired(c);
 
 	HASH_DEL(c->files, file);
+	hash_each (c->files, other)
+		c->files_parted |= other->same == file;
 	file_forget_known(c, file);
 	if (file->n_links || file->n_data_links)
 		detach_written(c, file);

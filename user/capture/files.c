@@ -255,7 +255,7 @@ bool files_known(struct capture *c, const struct file_key *key, pid_t pid, enum 
 {
 	struct file *file = files_find(c, key);
 
-	if (file && file_has_changed(file)) {
+	if (file && file_is_outdated(c, file)) {
 		file_retire(c, file);
 		/* It may have been refused. */
 		file = files_find(c, key);
@@ -267,6 +267,7 @@ bool files_known(struct capture *c, const struct file_key *key, pid_t pid, enum 
 										    : FILE_NOTHING;
 	if (file->refused)
 		return true;
+	file = file_attached(file);
 	if (file_is_wanted(file) && file_lacks_pid(c, file, pid) && attach_also(c, file, pid) &&
 	    file->alone && file_has_pid(file, pid))
 		*ret_news = FILE_ATTACHED;
@@ -484,7 +485,7 @@ void files_refuse_open(struct capture *c, const struct file *like, int fd)
 static bool file_is_done(const struct capture *c, const struct file *file)
 {
 	/* What has been written to it meanwhile is seen by the scan only. */
-	if (c->stacks || !file->watch || file->is_ambiguous)
+	if (c->stacks || !file->watch || file->is_ambiguous || file->same)
 		return false;
 	if (!file_is_wanted(file) && !file->has_other_key)
 		return true;
@@ -568,6 +569,11 @@ int files_add(struct capture *c, int fd, const struct file_key *key, const char 
 		close(fd);
 		return -EMFILE;
 	}
+	/* What is attached to already needs no haste. */
+	if (!m && file_may_have_same(c, fd)) {
+		close(fd);
+		return 0;
+	}
 	file = reuse_unopened(c, key);
 	if (!file)
 		file = calloc(1, sizeof(*file));
@@ -579,6 +585,8 @@ int files_add(struct capture *c, int fd, const struct file_key *key, const char 
 	if (m)
 		file_is_mapped_as(file, m);
 	file->has_other_key = has_other_key_attached(c, file);
+	file->same = file->has_other_key ? NULL : file_find_same(c, file, pid, m);
+	file->has_other_key |= file->same != NULL;
 	error = file->has_other_key ? 0 : read_file_contents(c, file, path, f);
 	if (!file->elf && !file->has_other_key)
 		file_unwatch(c, file);
@@ -616,6 +624,10 @@ int files_add(struct capture *c, int fd, const struct file_key *key, const char 
 	count_attached(c, file);
 	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
+	if (file->same)
+		capture_log(c, 1,
+			    "'%s' is attached to already: another overlay shows the same file",
+			    path);
 	if (file_has_marks(file)) {
 		*ret_news = FILE_ATTACHED;
 		capture_log(c, 1, "attached to %u site%s of '%s'", file->n_sites + file->n_probes,

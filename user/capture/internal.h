@@ -71,6 +71,7 @@ struct file {
 	uint64_t device, inode;	 /* as in /proc/PID/maps, of the process that was scanned last */
 	uint64_t st_dev, st_ino; /* from stat(), which may differ from these */
 	bool has_other_key;	 /* already attached under another key */
+	struct file *same;	 /* that one, if overlays show one file as two; NULL: none */
 	int fd;
 	struct elf_file *elf; /* NULL: nothing to record in it */
 	struct marker_sites sites;
@@ -357,6 +358,7 @@ struct capture {
 	unsigned n_statics; /* static programs with markers */
 	/* attach markers of new files first, and hold points later by files_attach_hold_sites() */
 	bool hold_sites_later;
+	bool files_parted;   /* the same as some is not attached to any more */
 	bool files_go_alone; /* some are to be attached to for each process by itself */
 	struct capture_counts counts;
 	uint64_t refused;	/* files that could not be opened or attached to */
@@ -543,6 +545,9 @@ const char *file_differs_from_running(struct capture *c, const struct file *file
  */
 const char *file_misses_attached(struct capture *c, const struct file *file, pid_t pid,
 				 const struct mapping *m);
+/* file_bytes.c. Whether the process has breakpoints in this file where the other one is attached to. */
+bool file_runs_attached(struct capture *c, const struct file *file, const struct file *attached,
+			pid_t pid, const struct mapping *m);
 /*
  * semaphores.c. Refuses a file whose semaphores the kernel would not find in the process. `runs`: the process has mapped
  * the file; otherwise it is going to.
@@ -598,6 +603,20 @@ void mapping_resolve(struct capture *c, pid_t pid, const struct mapping *m,
 /* file_key.c. Whether other files may have the numbers of this one. */
 bool file_numbers_are_shared(int fd, uint64_t device);
 int64_t file_born_ns(int fd);
+/* The file by which this one is attached to already, since both are one file of a layer; NULL: none. */
+struct file *file_find_same(struct capture *c, const struct file *file, pid_t pid,
+			    const struct mapping *m);
+/* Whether only a process that has mapped the open file can tell. */
+bool file_may_have_same(struct capture *c, int fd);
+/* Whether what it was read from has changed, or it is the same as one that has. */
+bool file_is_outdated(struct capture *c, const struct file *file);
+/* Attaches to those that were the same as one that has been retired. */
+void files_attach_parted(struct capture *c);
+
+static inline struct file *file_attached(struct file *file)
+{
+	return file && file->same ? file->same : file;
+}
 /* Attaches to what files_add() left out while `hold_sites_later` was set. */
 void files_attach_hold_sites(struct capture *c);
 struct file *files_find(struct capture *c, const struct file_key *key);

@@ -97,6 +97,8 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, struct file 
 	*ret = files_find(c, &key);
 	if (*ret && (*ret)->is_ambiguous)
 		file_is_mapped_as(*ret, m);
+	if (*ret && file_attached(*ret)->is_ambiguous)
+		file_is_mapped_as(file_attached(*ret), m);
 	if (*ret && files_known(c, &key, s->target->pid, ret_news)) {
 		close(fd);
 		*ret = files_find(c, &key);
@@ -138,6 +140,8 @@ static bool is_known_of_process(struct scan *s, const struct mapping *m, struct 
 	if (!*ret)
 		return false;
 	file_is_mapped_as(*ret, m);
+	if (file_attached(*ret)->is_ambiguous)
+		file_is_mapped_as(file_attached(*ret), m);
 	if (files_known(s->c, &key, s->target->pid, ret_news))
 		*ret = files_find(s->c, &key);
 	else
@@ -223,6 +227,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 	}
 	if (capture_check_stuck(s->c, m->path) || error == -EPIPE)
 		return scan_lost_broker(s);
+	file = file_attached(file);
 	find_mapped_batches(s, m, file);
 	if (s->c->stacks)
 		stacks_scan_mapping(s->c->stacks, m, file);

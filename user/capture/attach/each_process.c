@@ -247,6 +247,32 @@ static void leaving_add_common(struct leaving *l, struct file_link *links, unsig
 	*n = kept;
 }
 
+static void scan_all(struct capture *c)
+{
+	hash_each (c->processes, p) {
+		const struct broker_target target = { p->pid, 0 };
+		unsigned marked, fresh;
+		struct failure f;
+		int error = process_scan(c, &target, &marked, &fresh, &f);
+
+		c->late += error && error != -ESRCH;
+	}
+}
+
+/* Processes that have mapped them have lost what was attached. */
+void files_attach_parted(struct capture *c)
+{
+	if (!c->files_parted || c->stopping)
+		return;
+	c->files_parted = false;
+	hash_each (c->files, file) {
+		if (file->same && file->same->fd < 0)
+			file_retire(c, file);
+	}
+	c->late++;
+	scan_all(c);
+}
+
 /*
  * The links for all are closed when each process has its own. Meanwhile marks come to both, and the BPF programs record
  * them once (hit_is_recorded() in bpf/marks/marks.bpf.c).
@@ -259,14 +285,7 @@ void attach_alone(struct capture *c)
 		return;
 	c->files_go_alone = false;
 	__atomic_fetch_add(&c->shared->both_links, 1, __ATOMIC_SEQ_CST);
-	hash_each (c->processes, p) {
-		const struct broker_target target = { p->pid, 0 };
-		unsigned marked, fresh;
-		struct failure f;
-		int error = process_scan(c, &target, &marked, &fresh, &f);
-
-		c->late += error && error != -ESRCH;
-	}
+	scan_all(c);
 	hash_each (c->files, file) {
 		if (!file->goes_alone)
 			continue;

@@ -242,3 +242,38 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
 	       : bare	  ? "its overlay has copied it since the process mapped it"
 			  : NULL;
 }
+
+/* A breakpoint, or what the kernel has made of it. False as well if it cannot be read. */
+static bool site_has_breakpoint(struct running_bytes *r, uint64_t offset)
+{
+	uint8_t memory[SITE_BYTES], byte;
+	size_t n = read_running(r, offset, memory);
+
+	return n && count_tracer_bytes(memory, n) &&
+	       pread(r->file->fd, &byte, 1, (off_t)offset) == 1 && memory[0] != byte;
+}
+
+bool file_runs_attached(struct capture *c, const struct file *file, const struct file *attached,
+			pid_t pid, const struct mapping *m)
+{
+	struct running_bytes r;
+	unsigned i, n = attached->n_sites + attached->n_probes;
+	bool has = false;
+
+	if (!running_open(&r, c, file, pid, m))
+		return false;
+	/* Some sites are attached to later only, so one is enough. */
+	for (i = 0; i < n && !has; i++) {
+		unsigned number = i < attached->n_sites
+					  ? attached->first_site + i
+					  : attached->first_probe + (i - attached->n_sites);
+
+		has = site_has_breakpoint(&r, c->sites[number].offset);
+	}
+	for (i = 0; i < attached->n_executes && !has; i++)
+		has = site_has_breakpoint(&r, attached->executes[i].offset);
+	for (i = 0; i < attached->n_linker && !has; i++)
+		has = site_has_breakpoint(&r, attached->linker[i].offset);
+	target_memory_free(r.memory);
+	return has;
+}

@@ -77,6 +77,74 @@ for how in "semaphores" "guard pages"; do
 	equal "$how, while it is recorded: nothing is late" "$(field "$tmp/s" attached_late)" 0
 done
 
+# More processes at once than links for one process may have at a site: those of each count by themselves.
+cp "$programs/waits" "$tmp/waits"
+cp "$programs/swings" "$tmp/many"
+begin_each() { # N COMMAND...: all of them wait for a line of $tmp/in, which is open as 9
+	rm -f "$tmp/in" "$tmp"/each.*
+	mkfifo "$tmp/in"
+	exec 9<>"$tmp/in"
+	each=
+	for i in $(seq "$1"); do
+		: >"$tmp/each.$i"
+	done
+	number=$1
+	shift
+	for i in $(seq "$number"); do
+		"$@" <"$tmp/in" 9>&- 8>&- >"$tmp/each.$i" &
+		each="$each $!"
+	done
+}
+all_said() { # WORD
+	cat "$tmp"/each.* | sed -n "s/^$1 //p" | awk '{ n += $1 } END { print n + 0 }'
+}
+for how in "semaphores" "guard pages"; do
+	blind_begins "$how, seven at once" "$tmp/waits" $(test "$how" = semaphores || echo guard) || continue
+	begin_each 7 "$tmp/waits" 10
+	for i in $(seq 7); do
+		wait_for "$tmp/each.$i" ready
+	done
+	start_recorder -n waits --wait --summary-json "$tmp/s" 8>&-
+	# Of each process one line, and when all have marked, another one.
+	printf '\n\n\n\n\n\n\n' >&9
+	for i in $(seq 7); do
+		wait_for "$tmp/each.$i" marked
+	done
+	printf '\n\n\n\n\n\n\n' >&9
+	wait $each
+	exec 9>&-
+	kill -TERM $recorder
+	ends $recorder
+	blind_ends
+	check "$how, seven at once: each process gets links of its own" \
+		grep -q "waits' is attached to for each process by itself" "$tmp/said"
+	equal "$how, seven at once: every mark of all" "$(field "$tmp/s" marked)" "$(all_said marks)"
+	equal "$how, seven at once: nothing is refused" "$(field "$tmp/s" files_refused)" 0
+done
+
+# The same when the kernel begins to refuse only then: beside their own they have the links for all for a while.
+for how in "semaphores" "guard pages"; do
+	begin_each 5 "$tmp/many" 1 3 20000
+	start_recorder --mode auto --summary-json "$tmp/s" $(printf ' -p %s' $each)
+	blind_begins "$how, five that are recorded" "$tmp/many" $(test "$how" = semaphores || echo guard)
+	begun=$?
+	printf '\n\n\n\n\n' >&9
+	exec 9>&-
+	wait $each
+	wait $recorder
+	[ $begun = 0 ] || continue
+	blind_ends
+	if ! grep -q '"modes"' "$tmp/s"; then
+		skip "$how, five that are recorded" "the processor's counter is of no use here: all was exact"
+		continue
+	fi
+	check "$how, five that are recorded: each process gets links of its own" \
+		grep -q "many' is attached to for each process by itself" "$tmp/said"
+	equal "$how, five that are recorded: every mark, once" "$(field "$tmp/s" marked)" "$(all_said total)"
+	equal "$how, five that are recorded: nothing is refused" "$(field "$tmp/s" files_refused)" 0
+	equal "$how, five that are recorded: nothing is late" "$(field "$tmp/s" attached_late)" 0
+done
+
 # The domains are turned off in the middle of buffered mode, where the kernel refuses to turn them on in exact mode.
 for how in "semaphores" "guard pages"; do
 	rm -f "$tmp/in"

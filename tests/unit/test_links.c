@@ -468,6 +468,78 @@ static void refused_by_the_kernel(void **state)
 	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_MARKS), 1);
 }
 
+/* As the broker does it for a request where a link is for one process, or for all. */
+static int attach_alone(pid_t pid, uint32_t *ret_number)
+{
+	const struct broker_site site = { 0x100, 0, 1 };
+	struct link_sites of;
+	struct failure f;
+	const int fd = 0;
+	int error;
+
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_MARKS, &site, 1, false), 0);
+	error = links_may_add(links, &of, pid, &f);
+	if (!error) {
+		n_made++;
+		assert_int_equal(links_add(links, &programs, &of, pid, &fd, 1, ret_number), 0);
+	}
+	link_sites_free(&of);
+	return error;
+}
+
+/* The program of a link for one process does not run for others: those of each count by themselves, with those for all. */
+static void a_limit_for_each_process(void **state)
+{
+	uint32_t number, common, unused;
+	unsigned i;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(attach_alone(0, &common), 0);
+	for (pid = 1; pid <= 3 * OURS_MOST; pid++)
+		assert_int_equal(attach_alone(pid, &number), 0);
+	for (i = 2; i < OURS_MOST; i++)
+		assert_int_equal(attach_alone(PARENT, &unused), 0);
+	assert_int_equal(attach_alone(PARENT, &unused), -EEXIST);
+	/* Nor one for all of them, since it would be for this one, too. */
+	assert_int_equal(attach_alone(0, &unused), -EEXIST);
+	assert_int_equal(attach_alone(CHILD, &unused), 0);
+	assert_int_equal(links_close(links, &common, 1, false), 0);
+	assert_int_equal(attach_alone(PARENT, &number), 0);
+	assert_int_equal(attach_alone(PARENT, &unused), -EEXIST);
+	assert_int_equal(links_close(links, &number, 1, false), 0);
+	assert_int_equal(attach_alone(PARENT, &number), 0);
+}
+
+/* Whoever asks for it: links for one process after the other take numbers, and sites. */
+static void a_limit_of_links(void **state)
+{
+	uint32_t number;
+	pid_t pid;
+
+	(void)state;
+	for (pid = 1; pid <= LINKS_MOST; pid++)
+		assert_int_equal(attach_alone(pid, &number), 0);
+	assert_int_equal(links->n_sites, LINKS_MOST);
+	assert_int_equal(attach_alone(pid, &number), -EMFILE);
+}
+
+/* A link that others may join counts for all of them. */
+static void a_limit_for_several(void **state)
+{
+	const struct broker_site sites[] = { { 0x100, 0, 9 }, { 0x200, 0, 9 } };
+	struct link_sites of;
+	struct failure f;
+	uint64_t cookie;
+
+	(void)state;
+	for (cookie = 1; cookie <= OURS_MOST; cookie++)
+		attach(PARENT, BROKER_MARKS, cookie);
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_MARKS, sites, 2, true), 0);
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), -EEXIST);
+	link_sites_free(&of);
+}
+
 static void a_limit_of_processes(void **state)
 {
 	const struct broker_site site = { 0x100, 0, 0 };
@@ -561,6 +633,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),
 		cmocka_unit_test_setup_teardown(refused_by_the_kernel, start, end),
 		cmocka_unit_test_setup_teardown(refused_in_part, start, end),
+		cmocka_unit_test_setup_teardown(a_limit_for_each_process, start, end),
+		cmocka_unit_test_setup_teardown(a_limit_for_several, start, end),
+		cmocka_unit_test_setup_teardown(a_limit_of_links, start, end),
 		cmocka_unit_test_setup_teardown(a_limit_of_processes, start, end),
 		cmocka_unit_test_setup_teardown(a_limit_of_descriptors, start, end),
 	};

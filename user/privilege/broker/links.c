@@ -30,8 +30,9 @@
 #define NO_DESCRIPTORS	    "too many open files: each site takes one on kernels before 6.6"
 #define SLOWS_OTHERS	    "too many sites in files of others"
 /*
- * How often a program may be at one site: of ours once, and once more for each number of a device that its
- * file has; of others' and of functions once for each request of the user's (-u).
+ * How often a program may be at one site for a process: of ours once, and once more for each number of a device that its
+ * file has; of others' and of functions once for each request of the user's (-u). Links of other processes do not run theirs
+ * for it; there are LINKS_MOST of them at most, and recorded processes alone have any.
  */
 #define OURS_MOST   4
 #define OTHERS_MOST 64
@@ -151,7 +152,19 @@ static bool link_may_share(const struct link *link, const struct link_sites *of)
 	       of->offsets[0] <= other->offsets[other->n - 1];
 }
 
-static bool links_too_often(const struct links *links, const struct link_sites *of)
+/* What is kept, to attach there again, may get members of other processes. */
+static pid_t link_pid(const struct link_sites *of, pid_t pid)
+{
+	return of->sites ? 0 : pid;
+}
+
+/* Whether a process may have both; 0: for all processes, or for several. */
+static bool link_is_for(const struct link *link, pid_t pid)
+{
+	return !link->pid || !pid || link->pid == pid;
+}
+
+static bool links_too_often(const struct links *links, const struct link_sites *of, pid_t pid)
 {
 	bool others = links_are_of_others(of);
 	unsigned *times = calloc(of->n, sizeof(*times)), i;
@@ -163,7 +176,8 @@ static bool links_too_often(const struct links *links, const struct link_sites *
 		found = times[i] > (others ? OTHERS_MOST : 1);
 	}
 	for (j = 0; j < links->n && !found; j++) {
-		if (!link_may_share(&links->list[j], of))
+		if (!link_may_share(&links->list[j], of) ||
+		    !link_is_for(&links->list[j], link_pid(of, pid)))
 			continue;
 		for (i = 0; i < of->n && !found; i++) {
 			/* 0: the same again as the one before it. */
@@ -523,7 +537,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	} else if (!links_find(links, of)) {
 		if (!links_free_number(links))
 			reason = "it is attached to too many sites";
-		else if (links_too_often(links, of)) {
+		else if (links_too_often(links, of, pid)) {
 			reason = "it is attached to a site of these already";
 			error = -EEXIST;
 		}
@@ -566,7 +580,7 @@ static int links_add_locked(struct links *links, struct link_sites *of, pid_t pi
 		link = links_free_number(links);
 		if (!link)
 			return -ENOMEM;
-		*link = (struct link){ .used = true, .of = *of };
+		*link = (struct link){ .used = true, .pid = link_pid(of, pid), .of = *of };
 		*of = (struct link_sites){ .elf_fd = -1 };
 	}
 	m->link = (uint32_t)(link - links->list);

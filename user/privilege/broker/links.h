@@ -72,8 +72,9 @@ struct links {
 	pthread_mutex_t lock;
 	struct link {
 		bool used, closing;
-		uint32_t
-			n_members; /* as long as there is one, the instructions stay as they were decoded */
+		/* As long as there is one, the instructions stay as they were decoded. */
+		uint32_t n_members;
+		pid_t pid; /* 0: for all processes, or those of its members */
 		struct link_sites of;
 	} * list;
 	uint32_t n, capacity;

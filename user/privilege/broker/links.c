@@ -344,7 +344,8 @@ static int process_attach(struct links *links, const struct loaded_programs *pro
 {
 	const struct link_sites *of = &links->list[number].of;
 	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error = 0;
-	const bool decodes = !links->list[number].n_members;
+	/* In layers, members that were attached to with another file may be of that one (st_dev and st_ino are equal). */
+	const bool decodes = !links->list[number].n_members || file_has_layers(of->elf_fd);
 	unsigned n = 0;
 	struct member *m;
 

@@ -609,5 +609,5 @@ func Resume() { C.proftrace_resume() }
 // Dump has what was recorded so far written out.
 func Dump() { C.proftrace_dump() }
 
-// Stop ends the recording.
+// Stop ends the recording, or that of this process if it is recorded only because it matches.
 func Stop() { C.proftrace_stop() }

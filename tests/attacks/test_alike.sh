@@ -36,6 +36,7 @@ of() { awk -v n="$1" '!($1 in seen) { seen[$1] = ++threads } seen[$1] == n { pri
 equal "the forged program's functions" "$(of 1)" forge
 never_else "the program that runs after it keeps its names" "$(of 2)" alpha
 never_else "and so does an equal file" "$(of 3)" alpha
-equal "the forged one is first, and both others have one other path" \
-	"$(grep -aoE "$name \([0-9]+\)" "$tmp/t.pftrace" | grep -o ' .*' | sort -u)" " (2)"
+# Where there was no time to compare the equal files, they have two.
+never_else "the forged one is first, and both others have one other path, or one each" \
+	"$(grep -aoE "$name \([0-9]+\)" "$tmp/t.pftrace" | grep -o ' .*' | sort -u | grep -vxF ' (3)')" " (2)"
 finish

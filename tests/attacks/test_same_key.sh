@@ -73,8 +73,12 @@ if command -v mkfs.btrfs >/dev/null && mkfs.btrfs -q "$tmp/image" >/dev/null && 
 	numbers "$attack" "$tmp/trees/own/file.so" "$tmp/trees/app/file.so"
 	mkdir "$tmp/trees/layer"
 	mv "$tmp/trees/app" "$tmp/trees/layer"
-	overlay "$tmp/layers/trees" "$tmp/trees/own" "$tmp/trees/layer"
-	numbers "$attack as the layers of an overlay" "$tmp/layers/trees/own/file.so" "$tmp/layers/trees/app/file.so"
+	attack="$attack as the layers of an overlay"
+	if overlay "$tmp/layers/trees" "$tmp/trees/own" "$tmp/trees/layer"; then
+		numbers "$attack" "$tmp/layers/trees/own/file.so" "$tmp/layers/trees/app/file.so"
+	else
+		skip "$attack" "cannot be mounted"
+	fi
 else
 	skip "$attack" "no btrfs here"
 fi

@@ -138,7 +138,7 @@ pub fn dump() {
     control::<36>();
 }
 
-/// Ends the recording, of all processes in it. It does not wait for that.
+/// Ends the recording, or that of this process if it is recorded only because it matches. It does not wait for that.
 #[inline(always)]
 pub fn stop() {
     control::<37>();

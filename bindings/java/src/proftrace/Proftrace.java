@@ -73,7 +73,7 @@ public final class Proftrace {
 			Native.dump();
 	}
 
-	/** Ends the recording. */
+	/** Ends the recording, or that of this process if it is recorded only because it matches. */
 	public static void stop() {
 		if (Native.MISSING == null)
 			Native.stop();

@@ -47,7 +47,10 @@ def watch(process, name):
         try:
             with open(f"{directory}/{task}/stack") as stack:
                 which = name + ("first" if task == str(process) else "others")
-                reading[which] = reading.get(which, 0) + ("access_remote_vm" in stack.read())
+                # Its environment, where a rank's number may be, is read without another thread once, at the beginning.
+                text = stack.read()
+                waits = "access_remote_vm" in text and "environ_read" not in text
+                reading[which] = reading.get(which, 0) + waits
         except OSError:
             pass
 

@@ -30,10 +30,30 @@ static int opened(pid_t pid, uint64_t birth)
 	return fd < 0 ? fd : 0;
 }
 
+/* What this process forks is protected like what a broker forks, as long as it runs the same program. */
+static pid_t start_other(void)
+{
+	int executed[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe2(executed, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		execl("/bin/sleep", "sleep", "1000", (char *)NULL);
+		_exit(127);
+	}
+	close(executed[1]);
+	assert_int_equal(read(executed[0], &byte, 1), 0);
+	close(executed[0]);
+	return pid;
+}
+
 static void a_later_process_is_another(void **state)
 {
-	const struct broker_target self = { getpid(), 0 };
-	int directory = process_directory(&self, NULL);
+	pid_t pid = start_other();
+	const struct broker_target other = { pid, 0 };
+	int directory = process_directory(&other, NULL);
 	uint64_t birth;
 
 	(void)state;
@@ -41,9 +61,11 @@ static void a_later_process_is_another(void **state)
 	birth = process_birth(directory);
 	close(directory);
 	assert_true(birth > 0);
-	assert_int_equal(opened(getpid(), birth), 0);
-	assert_int_equal(opened(getpid(), birth + 1), -ESRCH);
-	assert_int_equal(opened(getpid(), birth - 1), -ESRCH);
+	assert_int_equal(opened(pid, birth), 0);
+	assert_int_equal(opened(pid, birth + 1), -ESRCH);
+	assert_int_equal(opened(pid, birth - 1), -ESRCH);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void the_dead_are_not_processes(void **state)
@@ -64,15 +86,11 @@ static void the_dead_are_not_processes(void **state)
 /* What was opened before the process ended does not become the next one's. */
 static void a_directory_stays_its_own(void **state)
 {
-	pid_t pid = fork();
+	pid_t pid = start_other();
 	const struct broker_target target = { pid, 0 };
 	int directory;
 
 	(void)state;
-	if (!pid) {
-		pause();
-		_exit(0);
-	}
 	directory = process_directory(&target, NULL);
 	assert_true(directory >= 0);
 	kill(pid, SIGKILL);

@@ -32,7 +32,8 @@ off_ones() { sed -n 's/.*"domain": "\([a-z]*\)".*/\1/p' "$1" | sort | tr '\n' ',
 # eleven are chatty's: both sides of the limit are away from it by a factor of about three.
 "$proftrace" -q -e none --mode exact -o "$tmp/all" --summary-json "$tmp/all.s" --max-overhead 100% -- \
 	"$programs/burden" 1 0 >"$tmp/all.out"
-limit=$(($(percent "$tmp/all.s" highest_percent) * 3 / 10))
+all=$(percent "$tmp/all.s" highest_percent)
+limit=$((all * 3 / 10))
 
 # One of three is too much.
 begin one 1 --max-overhead "$(echo $limit | awk '{ print $1 / 1000 }')%"
@@ -73,8 +74,9 @@ done
 equal "one: memory of the costly domain is not called leaked" \
 	"$("$proftrace" report --format csv "$tmp/one.pftrace" | grep -c '^pool.*heap')" "$(grep -c heap "$tmp/one.count")" 
 
-# Two of them are, in a flight recorder, which is asked for what it has after that.
-begin two 2 --max-overhead 0.75 --flight-recorder 600s
+# Two of them are, in a flight recorder, which is asked for what it has after that. What is left is a greater share of the
+# CPU time that is left: of busy and quiet a tenth of all / (100 - all), of quiet a hundredth.
+begin two 2 --max-overhead "$(echo $all | awk '{ print 3 * $1 / (100000 - $1) }')%" --flight-recorder 600s
 wait_for "$tmp/two.err" "proftrace: domain 'chatty' switched off"
 wait_for "$tmp/two.err" "proftrace: domain 'busy' switched off"
 "$proftrace" ctl dump -p $recorder >/dev/null

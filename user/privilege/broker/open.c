@@ -191,6 +191,25 @@ static bool error_protects(long error)
 	       error != -EACCES;
 }
 
+/* The numbers of a file, which the kernel has, without a request to its file system, which may never answer. */
+static int file_numbers(int directory, const char *path, struct statx *ret)
+{
+	return statx(directory, path, AT_STATX_DONT_SYNC, 0, ret) ? -errno : 0;
+}
+
+int runs_this_program(int directory)
+{
+	struct statx program, own;
+	int error = file_numbers(directory, "exe", &program);
+
+	if (!error)
+		error = file_numbers(AT_FDCWD, "/proc/self/exe", &own);
+	if (error)
+		return error;
+	return program.stx_dev_major == own.stx_dev_major &&
+	       program.stx_dev_minor == own.stx_dev_minor && program.stx_ino == own.stx_ino;
+}
+
 /*
  * What is protected is not recorded, so it must be what only a broker can be: a process that runs proftrace itself, not a program
  * that it has executed; and that is not dumpable, so that the files in its /proc/PID belong to root and its user cannot make it execute
@@ -204,6 +223,7 @@ static bool runs_proftrace(int directory)
 	char path[PATH_MAX];
 	const char *base;
 	ssize_t n;
+	int same;
 
 	/* Without root nobody records other users' processes. */
 	if (getuid() != 0)
@@ -217,10 +237,9 @@ static bool runs_proftrace(int directory)
 		return error_protects(-errno);
 	if (st.st_dev != own.st_dev || st.st_ino != own.st_ino)
 		return false;
-	if (fstatat(directory, "exe", &st, 0) || stat("/proc/self/exe", &own))
-		return error_protects(-errno);
-	if (st.st_dev == own.st_dev && st.st_ino == own.st_ino)
-		return true;
+	same = runs_this_program(directory);
+	if (same)
+		return same > 0 || error_protects(same);
 	if (invoker_uid() == 0)
 		return false;
 	n = readlinkat(directory, "exe", path, sizeof(path) - 1);

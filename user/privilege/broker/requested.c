@@ -41,11 +41,7 @@ static pid_t socket_maker(int socket)
  */
 static bool is_proftrace(int directory)
 {
-	struct stat program, own;
-
-	return geteuid() != 0 ||
-	       (!fstatat(directory, "exe", &program, 0) && !stat("/proc/self/exe", &own) &&
-		program.st_dev == own.st_dev && program.st_ino == own.st_ino);
+	return geteuid() != 0 || runs_this_program(directory) > 0;
 }
 
 static bool is_open(int socket)

@@ -88,6 +88,8 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 int process_directory(const struct broker_target *target, struct failure *f);
 /* Why the invoking user may not look into it, as it is now; NULL: it may. */
 const char *process_untraceable(int directory);
+/* Whether it executes the same file as this process; or negative errno. */
+int runs_this_program(int directory);
 /* The broker of any recorder, a process that it forked, or another one of root's that protected_fork() has made. */
 bool process_protected(int directory);
 /* How many others than its own were refused for this reason. Of the thread that serves requests. */

@@ -33,10 +33,16 @@ struct bpf_uprobe_multi_link___since_6_12 {
 	struct bpf_uprobe___since_6_12 *uprobes;
 } __attribute__((preserve_access_index));
 
+/* One search in the tree. */
 struct uprobe_search {
-	struct rb_node *anchor, *node;
+	struct rb_node *node;
 	__u64 inode, offset;
 	struct uprobe___kept *found;
+};
+
+/* The sites, one after the other. */
+struct site_search {
+	__u64 anchor, inode, found;
 	__u64 sites;
 	__u32 site_size, at;
 	bool failed;
@@ -96,22 +102,42 @@ static long descend_step(__u32 i, struct uprobe_search *s)
 	return !s->node;
 }
 
-static long search_step(__u32 i, struct uprobe_search *s)
+/*
+ * A uprobe, or 0. A global function, like the next one: the verifier follows it once, by itself. In loops within loops it
+ * followed each step in every state of those around it, for 13 ms, for which each recording waits.
+ */
+__noinline __u64 search_tree(__u64 anchor, __u64 inode, __u64 offset)
 {
-	s->node = s->anchor;
-	bpf_loop(TREE_DEPTH, climb_step, s, 0);
-	bpf_loop(TREE_DEPTH, descend_step, s, 0);
-	return s->found != NULL;
+	struct uprobe_search s = {
+		.node = (struct rb_node *)anchor,
+		.inode = inode,
+		.offset = offset,
+	};
+
+	bpf_loop(TREE_DEPTH, climb_step, &s, 0);
+	bpf_loop(TREE_DEPTH, descend_step, &s, 0);
+	return (__u64)s.found;
 }
 
-static long site_step(__u32 i, struct uprobe_search *s)
+__noinline __u64 search_again(__u64 anchor, __u64 inode, __u64 offset)
 {
-	if (bpf_copy_from_user(&s->offset, sizeof(s->offset),
+	__u64 found = 0;
+
+	for (int i = 0; i < SEARCHES && !found; i++)
+		found = search_tree(anchor, inode, offset);
+	return found;
+}
+
+static long site_step(__u32 i, struct site_search *s)
+{
+	__u64 offset = 0;
+
+	if (bpf_copy_from_user(&offset, sizeof(offset),
 			       (void *)(s->sites + (__u64)s->at * s->site_size))) {
 		s->failed = true;
 		return 1;
 	}
-	bpf_loop(SEARCHES, search_step, s, 0);
+	s->found = search_again(s->anchor, s->inode, offset);
 	if (s->found)
 		return 1;
 	s->at++;
@@ -149,7 +175,7 @@ static __always_inline bool layout_is_known(void)
 SEC("?syscall")
 int find_uprobe(struct uprobe_query *q)
 {
-	struct uprobe_search s = { .sites = q->sites, .site_size = q->site_size, .at = q->from };
+	struct site_search s = { .sites = q->sites, .site_size = q->site_size, .at = q->from };
 	struct uprobe___kept *anchor, *found;
 	__u32 size;
 	__u8 copy[UPROBE_COPY] = { 0 };
@@ -161,14 +187,14 @@ int find_uprobe(struct uprobe_query *q)
 	s.inode = inode_of(q);
 	if (!anchor || !s.inode || q->from > q->n)
 		return 0;
-	s.anchor = (void *)anchor + bpf_core_field_offset(struct uprobe___kept, rb_node);
+	s.anchor = (__u64)anchor + bpf_core_field_offset(struct uprobe___kept, rb_node);
 	bpf_loop(q->n - q->from, site_step, &s, 0);
 	q->at = s.at;
 	if (s.failed || !s.found) {
 		q->failed = s.failed;
 		return 0;
 	}
-	found = s.found;
+	found = (void *)s.found;
 	q->is_copied = BPF_CORE_READ(found, flags) & UPROBE_COPIED;
 	size = bpf_core_field_size(struct uprobe___kept, arch);
 	size = size < sizeof(copy) ? size : sizeof(copy);

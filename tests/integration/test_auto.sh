@@ -40,6 +40,12 @@ followed() { # RECORDER
 		cat /proc/"$child"/fdinfo/* 2>/dev/null
 	done | awk '$1 == "verified_insns:" { n += $2 } END { print n + 0 }'
 }
+# In the one that looks for what the kernel executes, which every recording loads (BPF_PROG_TYPE_SYSCALL).
+followed_find() { # RECORDER
+	for child in $(cat /proc/"$1"/task/*/children); do
+		cat /proc/"$child"/fdinfo/* 2>/dev/null
+	done | awk '$1 == "prog_type:" { type = $2 } $1 == "verified_insns:" && type == 31 { n += $2 } END { print n + 0 }'
+}
 changes() { sed -n 's/.*"domain": "swing", "changes": \([0-9]*\).*/\1/p' "$1.s"; }
 
 whole() { # NAME
@@ -119,6 +125,8 @@ recorded() { # NAME PROGRAM ARGS...
 	n=$(followed $recorder)
 	if grep -q '^verified_insns:' /proc/[0-9]*/fdinfo/* 2>/dev/null; then
 		equal "$name: the start is cheap: the verifier followed $n instructions" $((n > 0 && n <= 30000)) 1
+	n=$(followed_find $recorder)
+	equal "$name: of these $n to look for what the kernel executes" $((n <= 2000)) 1
 	else
 		skip "$name: the start is cheap" "this kernel does not say how many instructions the verifier followed"
 	fi

@@ -90,4 +90,30 @@ if kernel_can "return probes"; then try "return probes" --return-probes -f 'rela
 try "functions, for a 32-bit process before" --no-children -f 'relative:relative_*' -p $first
 exec 9>&-
 wait
+
+# --- between the broker's steps ----------------------------------------------------------------------
+# Somebody else's uprobe, which the kernel decodes for a 32-bit process that it is for, comes when the broker looks at what the kernel has.
+if ! kernel_can "instructions kept"; then
+	skip "in between" "this kernel (before 6.12) does not show which instructions it has kept"
+	finish
+fi
+rm -f "$tmp/in" "$tmp/wait"
+mkfifo "$tmp/wait" "$tmp/in"
+cp "$program" "$tmp/between"
+program=$tmp/between
+address=$(readelf -sW "$program" | awk '$8 == "relative_load" { print $2 }')
+start_recorder -e none -f relative_load -n between --wait
+broker=$(cat /proc/$recorder/task/$recorder/children)
+"$attacks/decodes_between" "${broker%% *}" "$program" \
+	$((0x$address - $(readelf -lW "$program" | awk '$1 == "LOAD" && $7 $8 == "RE" { print $3 }') + code)) "$tmp/other" <"$tmp/wait" >"$tmp/between.out" 2>&1 &
+exec 9>"$tmp/wait"
+wait_for "$tmp/between.out" ready >"$tmp/waited"
+for _ in 1 2 3; do echo; done | "$program" >"$tmp/out" 9>&-
+equal "in between: a 32-bit process got the breakpoint" "$(sed 1d "$tmp/between.out")" mapped
+equal "in between: the program computes what it does alone" "$(sed 1d "$tmp/out" | sort | uniq -c | tr -s ' ')" " 3 right"
+exec 9>&-
+kill -INT $recorder
+wait $recorder
+wait
+equal "in between: and is recorded" "$(grep -c '"name":"relative_load".*"ph":"B"' "$tmp/t.json")" 3
 finish

@@ -16,9 +16,11 @@
  * must permit that it were.
  *
  * Where the kernel has a uprobe already, of another recording, of perf(1), or one that it has leaked, all this comes too late: the
- * kernel keeps the copy of the instruction that it has. So the broker looks for such copies before (kept_copies.h), if
- * the kernel shows them. Where the kernel keeps the bytes as they are, and decodes them alike, they must be those of the file. Else
- * what the kernel has must be what it makes of the same bytes for the broker.
+ * kernel keeps the copy of the instruction that it has. So the broker then looks at the copies (kept_copies.h), if the kernel shows
+ * them. Where the kernel keeps the bytes as they are, and decodes them alike, they must be those of the file. Else what the kernel has
+ * must be what it makes of the same bytes for the broker. This comes last: now the broker's link keeps each uprobe of an
+ * instruction that can be decoded otherwise, with the copy that was compared. Before it is made, one that somebody else attaches
+ * there may be decoded for a 32-bit process.
  */
 #include "privilege/broker/kept_copies.h"
 #include "privilege/broker/server.h"
@@ -34,7 +36,7 @@
 
 enum {
 	DECODED_ALIKE = 1,
-	HAS_COPY = 2, /* the kernel had one before, which nobody has compared */
+	HAS_COPY = 2, /* the kernel has one, of which the bytes do not tell whether it is right */
 };
 
 #ifdef __x86_64__
@@ -242,16 +244,16 @@ static int decode_some(const struct loaded_programs *programs, const struct kept
 		       struct broker_site *some, int *links, unsigned *n_links)
 {
 	unsigned n_some, n_made = 0;
-	int error;
+	int error = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		kinds[i] = site_decoded_alike(file->elf_fd, &sites[i]) ? DECODED_ALIKE : 0;
-	error = find_copies(programs, file, sites, n, kinds);
-	n_some = error ? 0 : choose(sites, n, kinds, DECODED_ALIKE, 0, some);
+	n_some = choose(sites, n, kinds, DECODED_ALIKE, 0, some);
 	if (n_some) {
 		error = decode(programs, file->elf_fd, some, n_some, links + *n_links, &n_made);
 		*n_links += n_made;
 	}
+	error = error ?: find_copies(programs, file, sites, n, kinds);
 	n_some = error ? 0 : choose(sites, n, kinds, HAS_COPY, HAS_COPY, some);
 	if (n_some)
 		error = kept_copies_compare(programs->copies, programs, file, some, n_some, links,

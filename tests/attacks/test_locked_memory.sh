@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # A program of another user holds the lock of its memory while root's recorder reads marks there that have not been handed
-# over, another one compares its code with its file, which is on an overlay, and `list` reads its semaphores. The recorder read
+# over, another one compares its code with its file, which is on an overlay, `list` reads its semaphores, and `ctl --role` its environment. The recorder read
 # its own ring buffers no more meanwhile, and could not be ended for half a minute.
 . "$(dirname "$0")/lib.sh"
 need_tracing
@@ -47,9 +47,8 @@ def watch(process, name):
         try:
             with open(f"{directory}/{task}/stack") as stack:
                 which = name + ("first" if task == str(process) else "others")
-                # Its environment, where a rank's number may be, is read without another thread once, at the beginning.
-                text = stack.read()
-                waits = "access_remote_vm" in text and "environ_read" not in text
+                # The environment and the command line are read like that, too.
+                waits = "access_remote_vm" in stack.read()
                 reading[which] = reading.get(which, 0) + waits
         except OSError:
             pass
@@ -57,10 +56,13 @@ def watch(process, name):
 
 os.write(8, b"\n")
 until = time.monotonic() + 8
-lists = None
+lists = asks = None
 while time.monotonic() < until:
     if not lists or lists.poll() is not None:
         lists = subprocess.Popen([program, "list", "-p", locker], **said)
+    # For this the recorder reads the environment of each process.
+    if not asks or asks.poll() is not None:
+        asks = subprocess.Popen([program, "ctl", "resume", "--role", "nobody", "-p", recorder], **said)
     watch(recorder, "")
     watch(lists.pid, "list_")
     time.sleep(0.01)
@@ -75,6 +77,7 @@ os.close(8)
 second.send_signal(signal.SIGINT)
 second.wait()
 lists.wait()
+asks.wait()
 for which in reading:
     print(which, reading[which])
 END

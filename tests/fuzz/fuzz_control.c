@@ -164,10 +164,10 @@ int recording_pause_process(struct recording *r, pid_t pid, bool pause, struct f
 	return pid == 10 ? 0 : failure_set(f, -ESRCH, "no such traced process", "", "");
 }
 
-bool target_has_role(pid_t pid, const char *role)
+int target_has_role(pid_t pid, const char *role)
 {
 	must(role[0] && strlen(role) <= CONTROL_ROLE);
-	return pid == 10 || role[0] == 'b';
+	return role[0] == 'l' ? -EAGAIN : pid == 10 || role[0] == 'b';
 }
 
 void recording_dump(struct recording *r)

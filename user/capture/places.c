@@ -81,7 +81,9 @@ static void find_rank(struct capture *c, struct traced_process *p)
 {
 	char rank[12], text[24];
 
-	target_rank(p->pid, rank, sizeof(rank));
+	if (target_rank(p->pid, rank, sizeof(rank)))
+		capture_log(c, 0, "process %d has no rank in the trace: %s", (int)p->pid,
+			    "it holds the lock of its memory, where its environment is");
 	if (!rank[0])
 		return;
 	snprintf(text, sizeof(text), "rank %s", rank);

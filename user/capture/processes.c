@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tracee/maps.h"
+#include "tracee/memory/target_memory.h"
 
 /* Signals are checked after this many mappings of a process that is being attached to. */
 #define LOOK_AT_SIGNALS 1024
@@ -305,14 +306,19 @@ static void read_process_name(struct capture *c, const struct broker_target *tar
 {
 	struct event e = { .kind = EVENT_PROCESS_NAME, .level = -1, .pid = target->pid };
 	int fd = openat(tasks, "../cmdline", O_RDONLY | O_CLOEXEC);
+	struct target_memory *memory = fd < 0 ? NULL : target_memory_new(fd);
 	char command[256];
 	const char *base;
 	ssize_t n;
 
-	if (fd < 0)
+	if (!memory)
 		return;
-	n = read(fd, command, sizeof(command) - 1);
-	close(fd);
+	n = target_memory_read_text(memory, 0, command, sizeof(command) - 1);
+	target_memory_free(memory);
+	if (n == -EAGAIN)
+		capture_log(c, 0, "process %d is known by the name of its first thread: %s",
+			    (int)target->pid,
+			    "it holds the lock of its memory, where its command line is");
 	if (n <= 0)
 		return;
 	command[n] = '\0';

@@ -322,7 +322,7 @@ int confine_recorder(const pid_t *children, unsigned n_children)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 2,
 					 filter_arg_equals(0, children[i]),
 					 filter_arg_equals(1, SIGKILL));
-	/* Other threads read the memory of programs (capture/mappings/target_memory.h). */
+	/* Other threads read the memory of programs (tracee/memory/target_memory.h). */
 	error = error ?: filter_allow_threads(filter);
 	/* Its own priority, up to the limit (capture/hurry.c), which it reads. */
 	error = error

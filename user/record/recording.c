@@ -484,13 +484,18 @@ static void recording_confine(struct recording *r)
 static int recording_open_files(struct recording *r, struct failure *f)
 {
 	const struct record_options *o = r->options;
-	int error = 0;
+	int error = 0, unread = 0;
 
 	/* A recorder of several ranks is of none. */
 	if (o->rank)
 		snprintf(r->origin.rank, sizeof(r->origin.rank), "%s", o->rank);
 	else if (r->job.socket < 0)
-		target_rank(o->command ? 0 : o->pids[0], r->origin.rank, sizeof(r->origin.rank));
+		unread = target_rank(o->command ? 0 : o->pids[0], r->origin.rank,
+				     sizeof(r->origin.rank));
+	if (unread)
+		recording_log(r, 0,
+			      "the rank of the process is not known: it holds the lock of its "
+			      "memory, where its environment is");
 	if (!o->stats_only)
 		error = outputs_prepare(r, f);
 	if (!error && !o->stats_only && !r->flight && !r->scheduler)

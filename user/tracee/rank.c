@@ -2,11 +2,13 @@
 /* The environment of a process is untrusted text of any size, so it is bounded and the value is checked. */
 #include "tracee/rank.h"
 
-#include <fcntl.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "tracee/memory/target_memory.h"
 
 enum {
 	MAX_ENVIRONMENT = 4 << 20,
@@ -38,41 +40,43 @@ static const char *environment_find(const char *environment, size_t size, const 
 	return NULL;
 }
 
-/* Reads the whole environment and adds a NUL. NULL: it may not be read. */
-static char *environment_read(pid_t pid, size_t *ret_size)
+/* Reads the whole environment and adds a NUL. NULL: it may not be read; *ret_error is -EAGAIN if it cannot be for now. */
+static char *environment_read(pid_t pid, size_t *ret_size, int *ret_error)
 {
-	char path[32], *bytes = NULL;
 	size_t size = 0, capacity = 0;
+	struct target_memory *memory;
+	char path[32], *bytes = NULL;
 	ssize_t n = 1;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && n > 0 && size < MAX_ENVIRONMENT) {
-		if (capacity - size < 2) {
-			char *grown = realloc(bytes, capacity ? capacity * 2 : 16384);
+	memory = target_memory_at(path);
+	while (memory && n > 0 && size < MAX_ENVIRONMENT) {
+		size_t more = capacity ? capacity : 16384;
+		char *grown = realloc(bytes, capacity + more);
 
-			if (!grown)
-				break;
-			bytes = grown;
-			capacity = capacity ? capacity * 2 : 16384;
-		}
-		n = read(fd, bytes + size, capacity - size - 1);
+		if (!grown)
+			break;
+		bytes = grown;
+		capacity += more;
+		n = target_memory_read_text(memory, size, bytes + size, capacity - size - 1);
 		if (n > 0)
 			size += (size_t)n;
+		if (size < capacity - 1)
+			break;
 	}
-	if (fd >= 0)
-		close(fd);
+	target_memory_free(memory);
 	if (bytes)
 		bytes[size] = '\0';
 	*ret_size = size;
+	*ret_error = n == -EAGAIN ? -EAGAIN : 0;
 	return bytes;
 }
 
-bool target_has_role(pid_t pid, const char *role)
+int target_has_role(pid_t pid, const char *role)
 {
 	size_t length = 0;
-	char *environment = environment_read(pid, &length);
+	int error;
+	char *environment = environment_read(pid, &length, &error);
 	const char *value = NULL;
 	bool has;
 
@@ -81,16 +85,17 @@ bool target_has_role(pid_t pid, const char *role)
 				?: environment_find(environment, length, "DMLC_ROLE");
 	has = value && !strcmp(value, role);
 	free(environment);
-	return has;
+	return error ? error : has;
 }
 
-void target_rank(pid_t pid, char *out, size_t size)
+int target_rank(pid_t pid, char *out, size_t size)
 {
 	size_t i, length = 0;
-	char *environment = pid ? environment_read(pid, &length) : NULL;
+	int error = 0;
+	char *environment = pid ? environment_read(pid, &length, &error) : NULL;
 
 	out[0] = '\0';
-	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+	for (i = 0; !error && i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const char *value = !pid ? getenv(variables[i])
 				    : environment
 					    ? environment_find(environment, length, variables[i])
@@ -100,6 +105,7 @@ void target_rank(pid_t pid, char *out, size_t size)
 			break;
 	}
 	free(environment);
+	return error;
 }
 
 static unsigned local_number(const char *value)

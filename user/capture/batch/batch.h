@@ -37,7 +37,7 @@
 #include <sys/queue.h>
 
 #include "capture/internal.h"
-#include "capture/mappings/target_memory.h"
+#include "tracee/memory/target_memory.h"
 #include "capture/merge_heap.h"
 #include "base/rare.h"
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/marker_note.h"
-#include "capture/mappings/target_memory.h"
+#include "tracee/memory/target_memory.h"
 
 #define SITE_BYTES 16 /* no instruction is longer */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/mappings/target_memory.h"
+#include "tracee/memory/target_memory.h"
 #include "capture/stacks/python_layout.h"
 #include "timeline/callstack.h"
 

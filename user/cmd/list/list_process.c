@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/hash_key.h"
 #include "base/text.h"
-#include "capture/mappings/target_memory.h"
+#include "tracee/memory/target_memory.h"
 #include "cmd/list/list.h"
 #include "privilege/containers.h"
 

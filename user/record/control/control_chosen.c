@@ -40,18 +40,33 @@ bool control_is_chosen(const char *request)
 	return chosen_request_parse(request, &q);
 }
 
-/* Leaves the processes that are meant, and returns their number. */
-static unsigned chosen_select(const struct chosen_request *q, pid_t *pids, unsigned n)
+/* Leaves the processes that are meant, and returns their number. `ret_unread`: of the others, so many may be meant. */
+static unsigned chosen_select(const struct chosen_request *q, pid_t *pids, unsigned n,
+			      unsigned *ret_unread)
 {
 	unsigned i, kept = 0;
 	char pid[16];
+	int has;
 
+	*ret_unread = 0;
 	for (i = 0; i < n; i++) {
 		snprintf(pid, sizeof(pid), "%d", (int)pids[i]);
-		if (q->by[0] == 'o' ? !strcmp(pid, q->value) : target_has_role(pids[i], q->value))
+		has = q->by[0] == 'o' ? !strcmp(pid, q->value) : target_has_role(pids[i], q->value);
+		if (has > 0)
 			pids[kept++] = pids[i];
+		*ret_unread += has < 0;
 	}
 	return kept;
+}
+
+/* Said when the others have been served: no process can keep anybody from pausing those. */
+static int chosen_not_read(unsigned n, struct failure *f)
+{
+	char object[16];
+
+	snprintf(object, sizeof(object), "%u", n);
+	return failure_set(f, -EAGAIN, "cannot read the role of so many processes:", object,
+			   "they hold the lock of their memory, where their environment is");
 }
 
 /* A process that exits meanwhile is neither counted nor a failure. */
@@ -73,7 +88,7 @@ static int chosen_pause(struct recording *r, const pid_t *pids, unsigned n, bool
 int control_chosen(struct recording *r, const char *request, unsigned *ret_done, struct failure *f)
 {
 	struct chosen_request q;
-	unsigned n = capture_processes(r->capture);
+	unsigned n = capture_processes(r->capture), unread;
 	pid_t *pids = calloc(n + 1, sizeof(*pids));
 	int error = 0;
 
@@ -83,7 +98,7 @@ int control_chosen(struct recording *r, const char *request, unsigned *ret_done,
 		return failure_set(f, -EINVAL, "malformed request", "", NULL);
 	}
 	n = capture_pids(r->capture, pids, n);
-	n = chosen_select(&q, pids, n);
+	n = chosen_select(&q, pids, n, &unread);
 	if (q.action[0] != 'd')
 		error = chosen_pause(r, pids, n, q.action[0] == 'p', ret_done, f);
 	else if (n && r->flight)
@@ -94,6 +109,8 @@ int control_chosen(struct recording *r, const char *request, unsigned *ret_done,
 	if (!error && q.action[0] == 'd' && n)
 		recording_dump(r);
 	free(pids);
+	if (!error && unread)
+		return chosen_not_read(unread, f);
 	if (!error && !*ret_done)
 		return failure_set(f, -ESRCH,
 				   q.by[0] == 'o' ? "no recorded process"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The threads that read, and the waiting for them. */
-#include "capture/mappings/target_memory.h"
+#include "tracee/memory/target_memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -32,6 +33,7 @@
 
 struct target_memory {
 	int fd;
+	char *path;   /* not opened yet; NULL: it is */
 	bool is_read; /* a thread is reading, or stuck */
 	bool is_free; /* the thread frees it when it comes back */
 };
@@ -66,6 +68,28 @@ struct target_memory *target_memory_new(int fd)
 	return m;
 }
 
+struct target_memory *target_memory_at(const char *path)
+{
+	struct target_memory *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->fd = -1;
+	m->path = strdup(path);
+	if (m->path)
+		return m;
+	free(m);
+	return NULL;
+}
+
+static void close_memory(struct target_memory *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	free(m->path);
+	free(m);
+}
+
 /* Its descriptor must not be closed under a thread that reads: it might get another file's number. */
 void target_memory_free(struct target_memory *m)
 {
@@ -77,10 +101,8 @@ void target_memory_free(struct target_memory *m)
 	is_read = m->is_read;
 	m->is_free = true;
 	pthread_mutex_unlock(&lock);
-	if (is_read)
-		return;
-	close(m->fd);
-	free(m);
+	if (!is_read)
+		close_memory(m);
 }
 
 /* Called with the lock. */
@@ -91,10 +113,29 @@ static void finish_read(struct reading_thread *t, ssize_t got)
 	t->got = got;
 	t->memory = NULL;
 	m->is_read = false;
-	if (m->is_free) {
-		close(m->fd);
-		free(m);
+	if (m->is_free)
+		close_memory(m);
+}
+
+/* Called without the lock: nobody else uses the memory meanwhile. The kernel gives a page of a text at a time. */
+static ssize_t read_memory(struct reading_thread *t)
+{
+	struct target_memory *m = t->memory;
+	size_t size = 0;
+	ssize_t n = 1;
+
+	if (m->path) {
+		m->fd = open(m->path, O_RDONLY | O_CLOEXEC);
+		if (m->fd < 0)
+			return -errno;
+		free(m->path);
+		m->path = NULL;
 	}
+	while (n > 0 && size < t->size) {
+		n = pread(m->fd, t->bytes + size, t->size - size, (off_t)(t->address + size));
+		size += n > 0 ? (size_t)n : 0;
+	}
+	return n < 0 && !size ? -errno : (ssize_t)size;
 }
 
 static void *reading_thread_run(void *context)
@@ -103,7 +144,7 @@ static void *reading_thread_run(void *context)
 
 	pthread_mutex_lock(&lock);
 	while (t->memory || !t->is_given_up) {
-		ssize_t got = -1;
+		ssize_t got = -EAGAIN;
 
 		if (!t->memory) {
 			pthread_cond_wait(&t->wanted, &lock);
@@ -112,7 +153,7 @@ static void *reading_thread_run(void *context)
 		/* It may have had no CPU until it was given up. */
 		if (!t->is_given_up) {
 			pthread_mutex_unlock(&lock);
-			got = pread(t->memory->fd, t->bytes, t->size, (off_t)t->address);
+			got = read_memory(t);
 			pthread_mutex_lock(&lock);
 		}
 		finish_read(t, got);
@@ -194,8 +235,8 @@ static bool await_read(struct reading_thread *t)
 	return false;
 }
 
-/* Called with the lock. */
-static int read_piece(struct target_memory *m, uint64_t address, void *out, size_t size)
+/* Called with the lock. Returns how many bytes were read. */
+static ssize_t read_piece(struct target_memory *m, uint64_t address, void *out, size_t size)
 {
 	struct reading_thread *t = ready;
 
@@ -216,28 +257,31 @@ static int read_piece(struct target_memory *m, uint64_t address, void *out, size
 		n_stuck++;
 		return -EAGAIN;
 	}
-	if (t->got != (ssize_t)size)
+	if (t->got > 0)
+		memcpy(out, t->bytes, (size_t)t->got);
+	return t->got;
+}
+
+ssize_t target_memory_read_text(struct target_memory *m, uint64_t offset, void *out, size_t size)
+{
+	ssize_t n = 0;
+	size_t at = 0, piece = 0;
+
+	if (offset > INT64_MAX || size > INT64_MAX - offset)
 		return -EFAULT;
-	memcpy(out, t->bytes, size);
-	return 0;
+	pthread_mutex_lock(&lock);
+	while (at < size && n == (ssize_t)piece) {
+		piece = size - at < PIECE_BYTES ? size - at : PIECE_BYTES;
+		n = read_piece(m, offset + at, (char *)out + at, piece);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return n < 0 ? n : (ssize_t)at;
 }
 
 int target_memory_read(struct target_memory *m, uint64_t address, void *out, size_t size)
 {
-	int error = 0;
-	char *at = out;
+	ssize_t n = target_memory_read_text(m, address, out, size);
 
-	if (address > INT64_MAX || size > INT64_MAX - address)
-		return -EFAULT;
-	pthread_mutex_lock(&lock);
-	while (!error && size) {
-		size_t piece = size < PIECE_BYTES ? size : PIECE_BYTES;
-
-		error = read_piece(m, address, at, piece);
-		at += piece;
-		address += piece;
-		size -= piece;
-	}
-	pthread_mutex_unlock(&lock);
-	return error;
+	return n == -EAGAIN ? -EAGAIN : n == (ssize_t)size ? 0 : -EFAULT;
 }

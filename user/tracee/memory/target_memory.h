@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading the memory of a process without waiting for it.
+ *
+ * The kernel reads it under the lock of that memory, which the process itself decides when to release: a thread with the
+ * policy SCHED_IDLE that protects much memory (mprotect(2)) beside a busy thread holds it for seconds. Only a fatal signal
+ * ends the wait. The same is true of what the kernel finds there: the command line, the environment and the list of mappings. So other threads read, and the caller waits for them for a limited time. One of them that is stuck stays so until
+ * the process releases its lock; another one then reads the memory of others.
+ *
+ * Only one thread may call these functions.
+ */
+#ifndef PROFTRACE_TRACEE_TARGET_MEMORY_H
+#define PROFTRACE_TRACEE_TARGET_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct target_memory;
+
+/* Takes over a descriptor of /proc/PID/mem, or of another file that is read under that lock, also if it fails. NULL: no memory. */
+struct target_memory *target_memory_new(int fd);
+/*
+ * The same by its path. It is opened by the thread that reads first: the kernel asks whether we may open it while no
+ * thread of the process executes a program, and that may take as long.
+ */
+struct target_memory *target_memory_at(const char *path);
+void target_memory_free(struct target_memory *m);
+
+/*
+ * Returns 0 or negative errno. -EFAULT: not all of it is there. -EAGAIN: the process holds the lock of its memory, so it
+ * cannot be read for now.
+ */
+int target_memory_read(struct target_memory *m, uint64_t address, void *out, size_t size);
+
+/*
+ * For /proc/PID/maps, environ and cmdline. Returns how many bytes there are from the offset on, at most `size`; or negative
+ * errno: -EAGAIN as above, or why it cannot be opened or read.
+ */
+ssize_t target_memory_read_text(struct target_memory *m, uint64_t offset, void *out, size_t size);
+
+#endif

@@ -195,8 +195,9 @@ void capture_begin_names(struct capture *capture);
 void capture_name_frames(struct capture *capture);
 /* Names the functions of one stack while recording, for a file that needs them at once. */
 void capture_name_stack(struct capture *capture, const struct callstack *callstack);
-/* The number of frames, and of those with names. */
-void capture_frames(const struct capture *capture, uint64_t *ret_all, uint64_t *ret_named);
+/* The number of frames; of those without a name in their file; of those without one in what their process says of generated code. */
+void capture_frames(const struct capture *capture, uint64_t *ret_all, uint64_t *ret_without_symbols,
+		    uint64_t *ret_without_map);
 /* Samples are triggered by cycles and not by a clock. */
 bool capture_sample_cycles(const struct capture *c);
 bool capture_broker_confined(const struct capture *c); /* the broker has a system call filter */

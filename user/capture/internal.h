@@ -171,7 +171,7 @@ struct places {
 		const struct name *text;
 		unsigned n; /* processes */
 	} list[PLACES];
-	unsigned n;
+	unsigned n, n_elsewhere; /* elsewhere: processes in places beyond the limit */
 	struct known_container *containers;
 };
 

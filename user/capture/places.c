@@ -21,14 +21,18 @@ struct known_container {
 	UT_hash_handle hh;
 };
 
-/* "" if it has none, or there are too many. */
+/* "" if it has none. Beyond the limit the oldest is asked for again: whoever may make cgroups can invent any number of IDs. */
 static const char *container_name(struct capture *c, pid_t pid, const char *id)
 {
-	struct known_container *known;
+	struct known_container *known, *oldest = c->places.containers;
 
 	HASH_FIND(hh, c->places.containers, id, CONTAINER_ID, known);
-	if (known || HASH_COUNT(c->places.containers) >= KNOWN_CONTAINERS)
-		return known ? known->name : "";
+	if (known)
+		return known->name;
+	if (HASH_COUNT(oldest) >= KNOWN_CONTAINERS) {
+		HASH_DEL(c->places.containers, oldest);
+		free(oldest);
+	}
 	known = calloc(1, sizeof(*known));
 	if (!known)
 		return "";
@@ -53,6 +57,8 @@ static void count_place(struct capture *c, const struct name *text)
 		p->list[p->n++] = (struct place_count){ text, 0 };
 	if (i < p->n)
 		p->list[i].n++;
+	else
+		p->n_elsewhere++;
 }
 
 static void emit_place(struct capture *c, const struct traced_process *p, long inner)
@@ -146,6 +152,8 @@ void capture_print_places(const struct capture *c, char *line, size_t size)
 	for (unsigned i = 0; i < c->places.n && n < size; i++)
 		n += (size_t)snprintf(line + n, size - n, "%s%u in %s", i ? "; " : "",
 				      c->places.list[i].n, c->places.list[i].text->text);
+	if (c->places.n_elsewhere && n < size)
+		snprintf(line + n, size - n, "; %u elsewhere", c->places.n_elsewhere);
 }
 
 void places_free(struct capture *c)

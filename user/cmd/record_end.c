@@ -129,7 +129,8 @@ int record_finish(struct recording *r)
 	     account.kernel_events_lost || account.sched_lost || account.waits_lost ||
 	     account.syscalls_lost || account.stacks_lost || account.sites_refused ||
 	     account.processes_protected || account.unreadable_args || account.unreadable_names ||
-	     account.other_names || !includes_are_whole(r) || collector_has_lost(r)))
+	     account.other_names || account.stacks_other || account.python_refused ||
+	     account.frames_unnamed || !includes_are_whole(r) || collector_has_lost(r)))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }

@@ -171,6 +171,13 @@ static const struct summary_count problem_counts[] = {
 	  "call stack[|s] whose native and Python frames do not agree: [its|their] Python "
 	  "functions may be out of place",
 	  NULL },
+	{ offsetof(struct account, python_refused),
+	  "process[|es] without Python functions in call stacks: too many run Python at once",
+	  NULL },
+	{ offsetof(struct account, frames_unnamed),
+	  "code address[ has|es have] no name: too many processes with generated code, or too many "
+	  "files",
+	  NULL },
 	{ offsetof(struct account, stacks_unmapped),
 	  "call stack[ ends|s end] at code that was not known to be mapped", NULL },
 	{ offsetof(struct account, stacks_no_table),
@@ -235,14 +242,14 @@ static void print_lost(const struct account *a, const char *taken)
 
 static void print_samples(const struct recording *r, const struct account *a)
 {
-	uint64_t frames, named;
+	uint64_t frames, without_symbols, without_map;
 	bool perfetto = false;
 
 	if (!r->callstacks)
 		return;
 	for (unsigned i = 0; i < r->n_files; i++)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
-	capture_frames(r->capture, &frames, &named);
+	capture_frames(r->capture, &frames, &without_symbols, &without_map);
 	print_visible(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
 	/* Stacks of marks and of blocked threads are in both formats. */
 	if (r->options->sample_hz)
@@ -251,11 +258,17 @@ static void print_samples(const struct recording *r, const struct account *a)
 			      perfetto ? " are only in Perfetto files"
 				       : " are in no file: Chrome JSON cannot represent them");
 	fputc('\n', stderr);
-	if (named < frames)
+	if (without_symbols)
 		print_visible(stderr,
 			      "%" PRIu64 " of %" PRIu64
 			      " code addresses have no name: their files have no symbols\n",
-			      frames - named, frames);
+			      without_symbols, frames);
+	if (without_map)
+		print_visible(stderr,
+			      "%" PRIu64 " of %" PRIu64
+			      " code addresses have no name: no perf map or jitdump file of their "
+			      "process names the generated code\n",
+			      without_map, frames);
 }
 
 /*

@@ -106,6 +106,9 @@ struct account {
 	uint64_t python_frames;
 	uint64_t python_unreadable; /* of these, those whose code object could not be read */
 	uint64_t python_unmatched;  /* call stacks whose native and Python frames do not agree */
+	uint64_t python_refused;    /* processes without Python frames: too many at once */
+	/* frames without a name: too many files, or too many processes with generated code */
+	uint64_t frames_unnamed;
 	/* Those that reach the beginning of their thread or process; the others ended early: */
 	uint64_t stacks_whole;
 	uint64_t stacks_frame_pointers; /* of all, found by frame pointers in part or completely */

@@ -73,12 +73,15 @@ static const struct code_frame *new_code_frame(struct stacks *s, const struct st
 {
 	uint64_t offset;
 
+	s->unmapped += code && !code->mapping;
 	if (!code || !code->mapping)
 		return callstacks_frame(s->store, NULL, address, NULL);
 	if (code->mapping->kind == CODE_JIT && p->has_jit_dump)
 		address = jit_slot_address(s, address, p->at_ns);
-	if (code->mapping->kind == CODE_JIT)
+	if (code->mapping->kind == CODE_JIT) {
+		jit_set_frames(s, code->mapping);
 		return callstacks_frame(s->store, code->mapping, address, NULL);
+	}
 	offset = address - code->start + code->offset;
 	return callstacks_frame(
 		s->store, code->mapping,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by stacks.c, frames.c, jit_slots.c, kernel_frames.c, names.c and marks.c. */
+/* Shared by stacks.c, frames.c, jit_processes.c, jit_slots.c, kernel_frames.c, names.c and marks.c. */
 #ifndef PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 #define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 
@@ -8,7 +8,6 @@
 #include "bpf/stacks/python_maps.h"
 #include "bpf/stacks/unwind_maps.h"
 
-#define MAX_JITS  256 /* processes with JIT code that write a perf map */
 #define JIT_SLOTS 4096
 
 #define RECENT_KERNEL 4096 /* addresses of the kernel; a power of two */
@@ -22,6 +21,7 @@ struct unwind;
 struct kernel_symbols;
 struct mapped_files;
 struct pending_stack;
+struct jit_number;
 struct python;
 
 /* An executable mapping. */
@@ -38,8 +38,9 @@ struct stack_process {
 	uint64_t next_scan_ns, wait_ns; /* next scan not before; current wait */
 	bool changed;			/* the last scan found a change */
 	bool has_jit_dump;		/* which says when code was generated */
-	uint64_t at_ns;			/* when the stack was that is decoded */
-	struct python_process *python;	/* NULL: no interpreter, or not a supported one */
+	bool is_without_python; /* there was no place for its interpreter, which is counted */
+	uint64_t at_ns;		/* when the stack was that is decoded */
+	struct python_process *python; /* NULL: no interpreter, or not a supported one */
 	struct {
 		uint64_t address; /* 0: none */
 		const struct code_frame *frame;
@@ -49,14 +50,17 @@ struct stack_process {
 
 #define CODE_VDSO "[vdso]" /* the path of the kernel's code in each process */
 
+/* jit_processes.c */
 struct jit_process {
-	const struct code_mapping *mapping;
+	const struct code_mapping *mapping; /* the key */
 	uint32_t pid;
 	uid_t owner;
 	int fd;	     /* of its perf map; -1: not opened */
 	int dump_fd; /* of its jitdump file; -1: none */
 	/* It has exited, or executed another program: another process may have its number. */
 	bool has_ended;
+	bool has_frames; /* in call stacks */
+	UT_hash_handle hh;
 };
 
 /*
@@ -91,6 +95,7 @@ struct stacks {
 	uint32_t scanned_execs;	   /* of the process that is being scanned: unwind_execs() */
 	struct mapped_files *mapped;
 	uint64_t cut, lost;
+	uint64_t unmapped;	       /* frames in files that are too many for a mapping */
 	int64_t credit_ns;	       /* time credit for scanning processes again */
 	uint64_t credit_at_ns;	       /* when the credit was computed */
 	struct pending_stack *pending; /* marks.c */
@@ -114,8 +119,8 @@ struct stacks {
 	uint64_t frames, named;
 	uint64_t early_ns;
 	struct jit_slots jit_slots;
-	struct jit_process jits[MAX_JITS];
-	unsigned n_jits;
+	struct jit_process *jits; /* the oldest first */
+	struct jit_number *jit_numbers;
 	struct jit_map *jit_map; /* the last one that was read; NULL: it could not be */
 	const struct code_mapping *jit_mapping; /* whose it is */
 	struct jit_source {
@@ -123,11 +128,13 @@ struct stacks {
 		uid_t owner;
 	} jit_source;	      /* where it was read; inode 0: that may have changed */
 	bool jit_is_late;     /* it was not read: the time was over, or was given up */
+	bool jit_is_refused;  /* too many processes have generated code */
 	int64_t jit_left_ns;  /* for reading maps */
 	uint64_t jit_left_at; /* when that was computed */
 	bool jit_given_up;
 	bool jit_at_end;		    /* it is that for the end of the recording */
-	uint64_t jit_late;		    /* frames without a name because of that */
+	uint64_t jit_late, jit_refused;	    /* frames without a name because of that */
+	uint64_t jit_unknown;		    /* others, which the map does not name */
 	uint64_t jit_read_ns, jit_again_ns; /* while recording: when it was, and not again before */
 };
 
@@ -165,15 +172,22 @@ void stacks_open_kernel(struct stacks *s);
 /* Reads the names of the kernel's functions. Returns whether there are any. */
 bool stacks_read_kernel(struct capture *c);
 void stacks_names_free(struct stacks *s);
-/* The process has ended, as one whose code has names. */
+/* jit_processes.c: the process has ended, as one whose code has names. */
 void stacks_end_jit(struct stacks *s, uint32_t pid);
 /* How many of them had this number before. */
 unsigned stacks_jits_before(const struct stacks *s, uint32_t pid);
 void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
+void stacks_find_jit_dump(struct stacks *s, struct stack_process *p);
+/* NULL: there are too many. */
+struct jit_process *jit_process_find(const struct stacks *s, const struct code_mapping *mapping);
+/* The broker opens the map, because in a container it is in another mount namespace, and its name has another process number. */
+void jit_process_open_map(struct stacks *s, struct jit_process *j);
+/* There are frames of this generated code. */
+void jit_set_frames(struct stacks *s, const struct code_mapping *mapping);
+void jit_processes_free(struct stacks *s);
 /* jit_slots.c: a frame's address in generated code that may be replaced, and the address again with the time of its slot. */
 uint64_t jit_slot_address(struct stacks *s, uint64_t address, uint64_t at_ns);
 uint64_t jit_slot_of(const struct stacks *s, uint64_t slotted, uint64_t *ret_first_ns,
 		     uint64_t *ret_last_ns);
-void stacks_find_jit_dump(struct stacks *s, struct stack_process *p);
 
 #endif

@@ -88,92 +88,7 @@ void capture_begin_names(struct capture *c)
 		capture_begin_tables(c);
 }
 
-/*
- * --- JIT code
- * -------------------------------------------------------------------------------------
- */
-
-/*
- * The broker opens the map, because in a container it is in another mount namespace, and its name
- * has another process number.
- */
-static void jit_process_open_map(struct stacks *s, struct jit_process *j)
-{
-	const struct broker_target target = { (pid_t)j->pid, 0 };
-
-	if (j->fd < 0 && !j->has_ended)
-		j->fd = broker_open(s->broker, BROKER_JIT_MAP, &target, 0, 0, NULL);
-}
-
-void stacks_end_jit(struct stacks *s, uint32_t pid)
-{
-	for (unsigned i = 0; i < s->n_jits; i++)
-		s->jits[i].has_ended |= s->jits[i].pid == pid;
-}
-
-unsigned stacks_jits_before(const struct stacks *s, uint32_t pid)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < s->n_jits; i++)
-		n += s->jits[i].pid == pid && s->jits[i].has_ended;
-	return n;
-}
-
-/*
- * Opens the map at every scan that finds JIT code: later the process, and its container, may no
- * longer exist.
- */
-void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid)
-{
-	struct jit_process *j;
-	char path[32];
-	struct stat st;
-	unsigned i;
-
-	for (i = 0; i < s->n_jits && s->jits[i].mapping != mapping; i++)
-		;
-	if (i == s->n_jits) {
-		snprintf(path, sizeof(path), "/proc/%u", pid);
-		if (s->n_jits == MAX_JITS || stat(path, &st))
-			return;
-		s->n_jits++;
-		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1, -1, false };
-	}
-	j = &s->jits[i];
-	jit_process_open_map(s, j);
-}
-
-/*
- * A process that writes a jitdump file maps its beginning as code, so that tracers find the file, wherever it is.
- */
-void stacks_find_jit_dump(struct stacks *s, struct stack_process *p)
-{
-	struct jit_process *j = NULL;
-
-	for (unsigned i = 0; i < s->n_jits && !j; i++) {
-		if (s->jits[i].pid == p->pid && s->jits[i].dump_fd < 0 && !s->jits[i].has_ended)
-			j = &s->jits[i];
-	}
-	for (unsigned i = 0; j && i < p->n && j->dump_fd < 0; i++) {
-		const struct code *code = &p->code[i];
-		const char *path = code->mapping ? code->mapping->path->text : "";
-
-		if (!code->file || !strstr(path, "/jit-") || !strstr(path, ".dump"))
-			continue;
-		j->dump_fd = fcntl(code->file->fd, F_DUPFD_CLOEXEC, 0);
-		p->has_jit_dump = true;
-	}
-}
-
-static struct jit_process *find_jit_process(struct stacks *s, const struct code_mapping *mapping)
-{
-	for (unsigned i = 0; i < s->n_jits; i++) {
-		if (s->jits[i].mapping == mapping)
-			return &s->jits[i];
-	}
-	return NULL;
-}
+/* --- JIT code ------------------------------------------------------------------------------------ */
 
 /* Whether there is time to read a map. */
 static bool jit_can_afford(struct capture *c)
@@ -240,10 +155,11 @@ static bool read_jit_process(struct stacks *s, struct jit_process *j)
 static void read_jit_map(struct capture *c, const struct code_mapping *mapping)
 {
 	struct stacks *s = c->stacks;
-	struct jit_process *j = find_jit_process(s, mapping);
+	struct jit_process *j = jit_process_find(s, mapping);
 	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
 
 	s->jit_mapping = mapping;
+	s->jit_is_refused = !j;
 	s->jit_is_late = j && !jit_can_afford(c);
 	if (!j || s->jit_is_late || !read_jit_process(s, j)) {
 		jit_map_free(s->jit_map);
@@ -392,7 +308,11 @@ static unsigned name_jit_frame(struct naming *n, const struct code_frame *frame,
 		s->jit_again_ns = s->jit_read_ns + JIT_AGAIN_NS;
 		name = find_jit_name(n, frame);
 	}
-	s->jit_late += !name && !n->is_early && s->jit_is_late;
+	if (!name && !n->is_early) {
+		s->jit_late += s->jit_is_late;
+		s->jit_refused += s->jit_is_refused;
+		s->jit_unknown += !s->jit_is_late && !s->jit_is_refused;
+	}
 	if (!name)
 		return 0;
 	line->function = names_intern(n->c->options.names, name, strlen(name), MAX_FUNCTION);
@@ -554,12 +474,7 @@ void capture_name_stack(struct capture *c, const struct callstack *callstack)
 
 void stacks_names_free(struct stacks *s)
 {
-	for (unsigned i = 0; i < s->n_jits; i++) {
-		if (s->jits[i].fd >= 0)
-			close(s->jits[i].fd);
-		if (s->jits[i].dump_fd >= 0)
-			close(s->jits[i].dump_fd);
-	}
+	jit_processes_free(s);
 	if (s->kallsyms_fd >= 0)
 		close(s->kallsyms_fd);
 	jit_map_free(s->jit_map);
@@ -567,8 +482,13 @@ void stacks_names_free(struct stacks *s)
 	symbols_free(s->symbols);
 }
 
-void capture_frames(const struct capture *c, uint64_t *ret_all, uint64_t *ret_named)
+void capture_frames(const struct capture *c, uint64_t *ret_all, uint64_t *ret_without_symbols,
+		    uint64_t *ret_without_map)
 {
-	*ret_all = c->stacks ? c->stacks->frames : 0;
-	*ret_named = c->stacks ? c->stacks->named : 0;
+	const struct stacks *s = c->stacks;
+
+	*ret_all = s ? s->frames : 0;
+	*ret_without_map = s ? s->jit_unknown : 0;
+	*ret_without_symbols =
+		s ? s->frames - s->named - s->jit_unknown - s->jit_refused - s->jit_late : 0;
 }

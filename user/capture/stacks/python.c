@@ -203,7 +203,8 @@ static bool mapping_bias(const struct elf_file *elf, uint64_t start, uint64_t of
 }
 
 struct python_process *python_process_new(struct python *py, struct broker *broker, uint32_t pid,
-					  const struct file *file, uint64_t start, uint64_t offset)
+					  const struct file *file, uint64_t start, uint64_t offset,
+					  bool *is_refused)
 {
 	const struct broker_target target = { (pid_t)pid, 0 };
 	const struct python_file *f = file->elf ? python_file_get(py, file) : NULL;
@@ -222,6 +223,8 @@ struct python_process *python_process_new(struct python *py, struct broker *brok
 	*p = (struct python_process){ .py = py, .file = f, .bias = bias };
 	p->setup = setup_get(py, &setup);
 	if (!p->setup) {
+		py->counts.refused += !*is_refused;
+		*is_refused = true;
 		free(p);
 		return NULL;
 	}

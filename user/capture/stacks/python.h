@@ -19,10 +19,11 @@ void python_free(struct python *py);
 
 /*
  * The interpreter of a process with an executable mapping of `file`. NULL: the file has none, or one that is not
- * supported.
+ * supported; or there are too many, for which a process whose `*is_refused` is false is counted, and gets true.
  */
 struct python_process *python_process_new(struct python *py, struct broker *broker, uint32_t pid,
-					  const struct file *file, uint64_t start, uint64_t offset);
+					  const struct file *file, uint64_t start, uint64_t offset,
+					  bool *is_refused);
 void python_process_free(struct python_process *p);
 /* For struct unwind_process. */
 uint32_t python_process_setup(const struct python_process *p);
@@ -40,6 +41,7 @@ const char *python_unsupported(const struct python *py);
 struct python_counts {
 	uint64_t frames, unreadable; /* frames; those whose code object could not be read */
 	uint64_t without_lines;	     /* functions whose line tables are too many */
+	uint64_t refused;	     /* processes: too many run an interpreter at once */
 };
 
 void python_count(const struct python *py, struct python_counts *ret);

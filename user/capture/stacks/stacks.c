@@ -250,7 +250,8 @@ static void find_interpreter(struct stacks *s, struct stack_process *p)
 			return;
 		if (!found)
 			found = python_process_new(s->python, s->broker, p->pid, code->file,
-						   code->start, code->offset);
+						   code->start, code->offset,
+						   &p->is_without_python);
 	}
 	python_process_free(p->python);
 	p->python = found;
@@ -332,6 +333,7 @@ void stacks_account(const struct stacks *s, struct account *a)
 	a->stacks_cut += s->cut;
 	a->stacks_lost += s->lost;
 	a->stacks_other += callstacks_refused(s->store);
+	a->frames_unnamed += s->jit_refused + s->unmapped;
 	if (s->unwind)
 		a->tables_refused += unwind_refused(s->unwind);
 	if (s->python) {
@@ -339,5 +341,6 @@ void stacks_account(const struct stacks *s, struct account *a)
 		a->python_frames += counts.frames;
 		a->python_unreadable += counts.unreadable;
 		a->python_unmatched += s->python_unmatched;
+		a->python_refused += counts.refused;
 	}
 }

@@ -170,6 +170,8 @@ int chrome_write_account(struct json_writer *j, const struct account *account)
 		{ "python_frames", account->python_frames },
 		{ "python_unreadable", account->python_unreadable },
 		{ "python_unmatched", account->python_unmatched },
+		{ "python_refused", account->python_refused },
+		{ "frames_unnamed", account->frames_unnamed },
 		{ "stacks_whole", account->stacks_whole },
 		{ "stacks_frame_pointers", account->stacks_frame_pointers },
 		{ "stacks_unmapped", account->stacks_unmapped },

@@ -109,6 +109,22 @@ for kind in END READ; do
 	equal "$kind: its semaphore is off" "$(said "$tmp/$kind.out" semaphore)" 0
 done
 
+# Only the broker asks the server for what stat() says, since nothing can interrupt that; the recorder does with what the kernel has.
+serve attributes ATTR "$programs/storm" "$tmp/mnt/storm" 1 1000
+exec 9>"$tmp/attributes.in"
+serves attributes
+record_target attributes --summary-json "$tmp/attributes.summary"
+wait_for "$tmp/attributes.err" "proftrace: recording"
+kill -INT "$recorder"
+wait "$recorder"
+equal "stat() is not answered: the program is recorded" $? 0
+equal "stat() is not answered: the account adds up" "$(field "$tmp/attributes.summary" adds_up)" true
+equal "stat() is not answered: nobody has asked" "$(grep -c '^left' "$tmp/attributes.out")" 0
+kill -USR1 "$server"
+exec 9>&-
+wait "$server"
+equal "stat() is not answered: the program ends well" $? 0
+
 # A library that is opened while it is recorded. Nothing is said to be more than it is: what was marked
 # until then is there.
 serve library OPEN "$programs/plugin.so" "$programs/scripted"

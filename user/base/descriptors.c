@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 int descriptors_put(int fd, int place)
@@ -41,5 +42,29 @@ int descriptors_unshare(int keep)
 	if (syscall(SYS_close_range, after, ~0u, CLOSE_RANGE_UNSHARE) ||
 	    (after > first + 1 && syscall(SYS_close_range, first, after - 2, 0)))
 		return -errno;
+	return 0;
+}
+
+int descriptors_stat(int fd, struct stat *ret)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st))
+		return -1;
+	*ret = (struct stat){
+		.st_dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.st_ino = st.stx_ino,
+		.st_mode = st.stx_mode,
+		.st_nlink = st.stx_nlink,
+		.st_uid = st.stx_uid,
+		.st_gid = st.stx_gid,
+		.st_rdev = makedev(st.stx_rdev_major, st.stx_rdev_minor),
+		.st_size = (off_t)st.stx_size,
+		.st_blksize = st.stx_blksize,
+		.st_blocks = (blkcnt_t)st.stx_blocks,
+		.st_atim = { st.stx_atime.tv_sec, st.stx_atime.tv_nsec },
+		.st_mtim = { st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec },
+		.st_ctim = { st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec },
+	};
 	return 0;
 }

@@ -2,6 +2,8 @@
 #ifndef PROFTRACE_BASE_DESCRIPTORS_H
 #define PROFTRACE_BASE_DESCRIPTORS_H
 
+#include <sys/stat.h>
+
 /*
  * The user may set the limit of each process of ours at any moment (prlimit(2)), so anything here may fail, and a descriptor
  * that is not in its place is another one: a process that cannot have its descriptors ends.
@@ -23,5 +25,11 @@ int descriptors_keep(int *fd, int place);
  * errno.
  */
 int descriptors_unshare(int keep);
+
+/*
+ * fstat(2), by what the kernel has of the file: fstat() asks the server of a FUSE, and no signal ends the wait for one that has
+ * read the question and does not answer. What others have written by way of the server may not be seen yet.
+ */
+int descriptors_stat(int fd, struct stat *ret);
 
 #endif

@@ -27,6 +27,7 @@
 #include <sys/vfs.h>
 
 #include "base/array.h"
+#include "base/descriptors.h"
 
 #ifndef OVERLAYFS_SUPER_MAGIC
 #define OVERLAYFS_SUPER_MAGIC 0x794c7630
@@ -70,7 +71,8 @@ int64_t file_born_ns(int fd)
 {
 	struct statx st;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) || !(st.stx_mask & STATX_BTIME))
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) ||
+	    !(st.stx_mask & STATX_BTIME))
 		return 0;
 	return st.stx_btime.tv_sec * 1000000000ll + st.stx_btime.tv_nsec;
 }
@@ -92,7 +94,7 @@ bool files_key_of(struct capture *c, int fd, const struct file_key *mapped, stru
 	const struct file *file;
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (descriptors_stat(fd, &st))
 		return false;
 	if (mapped && mapped->device >> 32 && mapped->inode == st.st_ino && file_has_layers(fd)) {
 		*ret = *mapped;
@@ -187,7 +189,7 @@ bool file_may_have_same(struct capture *c, int fd)
 {
 	struct stat st;
 
-	if (fstat(fd, &st))
+	if (descriptors_stat(fd, &st))
 		return false;
 	hash_each (c->files, known) {
 		const struct file file = {

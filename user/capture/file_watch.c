@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "proftrace.skel.h"
 
 #define READ_BYTES 4096
@@ -39,7 +40,7 @@ void file_watch(struct capture *c, struct file *file)
 	struct stat st;
 	char link[32];
 
-	if (fstat(file->fd, &st))
+	if (descriptors_stat(file->fd, &st))
 		return;
 	file->size = (uint64_t)st.st_size;
 	file->written = st.st_mtim;
@@ -92,7 +93,7 @@ bool file_has_changed(const struct file *file)
 	/* What is no ELF file has no links, and is written by whoever lists code that it generates (jitdump). */
 	if (file->fd < 0 || (!file->elf && !file->has_other_key))
 		return false;
-	if (fstat(file->fd, &st))
+	if (descriptors_stat(file->fd, &st))
 		return true;
 	return (uint64_t)st.st_size != file->size || !times_equal(st.st_mtim, file->written) ||
 	       (!file->watch && !times_equal(st.st_ctim, file->changed));

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "proftrace.skel.h"
 
 struct file *files_find(struct capture *c, const struct file_key *key)
@@ -424,7 +425,7 @@ static bool has_other_key_attached(struct capture *c, struct file *file)
 {
 	struct stat st;
 
-	if (fstat(file->fd, &st))
+	if (descriptors_stat(file->fd, &st))
 		return false;
 	file->st_dev = st.st_dev;
 	file->st_ino = st.st_ino;

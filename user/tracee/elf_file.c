@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "tracee/notes.h"
 
 int elf_file_read(const struct elf_file *elf, uint64_t offset, void *buffer, size_t n)
@@ -163,7 +164,7 @@ static int elf_read_header(struct elf_file *elf, Elf64_Ehdr *h, struct failure *
 	struct stat st;
 	int r;
 
-	if (fstat(elf->fd, &st))
+	if (descriptors_stat(elf->fd, &st))
 		return failure_set(f, -errno, "cannot read file", "", NULL);
 	/* Reading a device or a pipe may block or have side effects. */
 	if (!S_ISREG(st.st_mode)) {

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "tracee/file_access.h"
 
 #define MAX_HEAD  256 /* the fields before a path have at most about 100 bytes */
@@ -209,7 +210,7 @@ static int reopen_mapped_file(int place, uint64_t inode)
 
 	if (place < 0)
 		return -errno;
-	if (fstat(place, &st) || st.st_ino != inode) {
+	if (descriptors_stat(place, &st) || st.st_ino != inode) {
 		close(place);
 		return -ESTALE;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unanswered OPEN|READ|END|FILE=OTHER|TURNS=OTHER FILE DIRECTORY COMMAND [ARG...]
+ * unanswered OPEN|READ|END|ATTR|FILE=OTHER|TURNS=OTHER FILE DIRECTORY COMMAND [ARG...]
  *
  * A file system with one file, a copy of FILE with a megabyte of zeros behind it, is mounted at DIRECTORY,
  * where no other process but the COMMAND sees it, and is served until that ends. Some requests are not
  * answered, until SIGUSR1, then all are: the broker's to open the file; the broker's to read its beginning;
- * anybody's to read its end. Or all are answered, but what the broker opens has the contents of OTHER: always (FILE=), or
+ * anybody's to read its end; the recorder's for its size and times, which are valid for no time then. Or all are answered, but what the broker opens has the contents of OTHER: always (FILE=), or
  * at every second read (TURNS=). `swapped` is printed when that was read for the first time. Prints `target <pid>` when the command is about to run, `left` when something
  * was left unanswered; or `cannot <why>` where nothing can be mounted. Ends with the command's status.
  * Whatever happens it is gone after a minute, and so is the file system.
@@ -42,6 +42,7 @@ static enum {
 	OPEN,
 	READ,
 	END,
+	ATTR,
 	FILE_OF_OTHER,
 	TURNS
 } left_out;
@@ -91,7 +92,7 @@ static void answer_lookup(const struct fuse_in_header *in, const char *wanted)
 	struct fuse_entry_out out = {
 		.nodeid = FILE_NODE,
 		.entry_valid = VALID_S,
-		.attr_valid = VALID_S,
+		.attr_valid = left_out == ATTR ? 0 : VALID_S,
 	};
 
 	out.attr = attributes(FILE_NODE);
@@ -103,13 +104,13 @@ static void answer_lookup(const struct fuse_in_header *in, const char *wanted)
 
 static void answer_getattr(const struct fuse_in_header *in)
 {
-	struct fuse_attr_out out = { .attr_valid = VALID_S };
+	struct fuse_attr_out out = { .attr_valid = left_out == ATTR ? 0 : VALID_S };
 
 	out.attr = attributes(in->nodeid);
 	reply(in, 0, &out, sizeof(out));
 }
 
-static int is_brokers(const struct fuse_in_header *in)
+static int is_of(const struct fuse_in_header *in, const char *program)
 {
 	char path[32], comm[32] = "";
 	FILE *file;
@@ -121,7 +122,14 @@ static int is_brokers(const struct fuse_in_header *in)
 	if (!fgets(comm, sizeof(comm), file))
 		comm[0] = '\0';
 	fclose(file);
-	return !strncmp(comm, "proftrace-broker", 15);
+	/* The kernel keeps 15 bytes, and the line ends. */
+	comm[strcspn(comm, "\n")] = '\0';
+	return !strncmp(comm, program, 15);
+}
+
+static int is_brokers(const struct fuse_in_header *in)
+{
+	return is_of(in, "proftrace-broker");
 }
 
 /* What the broker opens is read past the page cache, where all may be that there is to read. */
@@ -203,6 +211,8 @@ static int is_left_out(const union request *r)
 		return 0;
 	if (left_out == OPEN)
 		return r->in.opcode == FUSE_OPEN && is_brokers(&r->in);
+	if (left_out == ATTR)
+		return r->in.opcode == FUSE_GETATTR && is_of(&r->in, "proftrace");
 	if (r->in.opcode != FUSE_READ)
 		return 0;
 	if (left_out == READ)
@@ -274,6 +284,7 @@ static void read_files(const char *kind, const char *path)
 	left_out = !strcmp(kind, "OPEN")	? OPEN
 		   : !strcmp(kind, "READ")	? READ
 		   : !strcmp(kind, "END")	? END
+		   : !strcmp(kind, "ATTR")	? ATTR
 		   : !strncmp(kind, "FILE=", 5) ? FILE_OF_OTHER
 						: TURNS;
 }

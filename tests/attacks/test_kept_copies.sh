@@ -9,7 +9,10 @@
 need_tracing
 program=$attacks/kept_copy
 files=12 # of which uprobes are leaked, before new ones get their inodes
-if ! kernel_can "instructions kept"; then
+if kernel_can "instructions kept"; then compared=true; else compared=false; fi
+"$proftrace" -q -e none -f 'kept_*' --summary-json "$tmp/s" -o "$tmp/t" -- "$program" >"$tmp/said" 2>&1
+equal "a recording says whether the kernel shows them" "$(field "$tmp/s" instructions_compared) $(grep -o '"instructions_compared":"[a-z]*"' "$tmp/t.json") $(grep -ac proftrace.instructions_compared "$tmp/t.pftrace")" "$compared \"instructions_compared\":\"$compared\" 1"
+if [ $compared = false ]; then
 	skip "kept copies" "this kernel (before 6.12) does not show which instructions it has kept"
 	finish
 fi

@@ -247,5 +247,11 @@ for kind in json pftrace; do
 done
 "$proftrace" merge -o without one.json three.json 2>err
 equal "clocks of hosts: one that nothing is known of" "$(grep -c '^three.json.* by the realtime clocks, error unknown: ' err)" 1
+host one 1700000000000000000 ',"instructions_compared":"true"' >one.json
+host two 1700000000000000000 ',"instructions_compared":"true"' >two.json
+host three 1700000000000000000 ',"instructions_compared":"false"' >three.json
+"$proftrace" merge -q -o within one.json two.json
+"$proftrace" merge -q -o differs one.json three.json
+equal "kept instructions: what all traces say" "$(grep -c '"instructions_compared":"true"' within.json) $(grep -c instructions_compared differs.json)" "1 0"
 equal "clocks of hosts: not in the metadata then" "$(grep -c clock_error without.json)" 0
 finish

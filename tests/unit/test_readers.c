@@ -309,6 +309,7 @@ static void writing_open(struct writing *w)
 		.host = "node7",
 		.boot_id = "0b1c2d3e-0000-4000-8000-123456789abc",
 		.rank = "3",
+		.instructions_compared = "false",
 	};
 	struct sink *sink;
 	unsigned i;
@@ -371,6 +372,7 @@ static void assert_origin(const struct trace_origin *o)
 	assert_string_equal(o->host, "node7");
 	assert_string_equal(o->boot_id, "0b1c2d3e-0000-4000-8000-123456789abc");
 	assert_string_equal(o->rank, "3");
+	assert_string_equal(o->instructions_compared, "false");
 	assert_int_equal(o->trace_uuid[0], 0x0123456789abcdef);
 	assert_int_equal(o->trace_uuid[1], 1);
 	assert_int_equal(o->clock.monotonic, 5000000123);

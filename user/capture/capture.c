@@ -598,6 +598,11 @@ bool capture_sample_cycles(const struct capture *c)
 	return c->loaded.sample_cycles;
 }
 
+bool capture_compares_copies(const struct capture *c)
+{
+	return c->loaded.compares_copies;
+}
+
 bool capture_broker_confined(const struct capture *c)
 {
 	return c->loaded.confined;

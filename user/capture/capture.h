@@ -200,6 +200,8 @@ void capture_frames(const struct capture *capture, uint64_t *ret_all, uint64_t *
 		    uint64_t *ret_without_map);
 /* Samples are triggered by cycles and not by a clock. */
 bool capture_sample_cycles(const struct capture *c);
+/* The broker sees the instructions of other files that the kernel has kept where it attaches. */
+bool capture_compares_copies(const struct capture *c);
 bool capture_broker_confined(const struct capture *c); /* the broker has a system call filter */
 
 #endif

@@ -276,6 +276,8 @@ static struct trace_origin merge_common_origin(const struct merge_traces *m)
 			origin.boot_id[0] = '\0';
 		if (strcmp(o->rank, origin.rank))
 			origin.rank[0] = '\0';
+		if (strcmp(o->instructions_compared, origin.instructions_compared))
+			origin.instructions_compared[0] = '\0';
 		if (part->error_ns > error_ns)
 			error_ns = part->error_ns;
 	}

@@ -163,6 +163,7 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		.boot_id = origin->boot_id,
 		.rank = origin->rank,
 		.clock_error = origin->clock_error,
+		.instructions_compared = origin->instructions_compared,
 		.name_stack = rewrite_name_stack,
 		.name_context = r,
 	};

@@ -486,6 +486,7 @@ static int recording_open_files(struct recording *r, struct failure *f)
 	const struct record_options *o = r->options;
 	int error = 0, unread = 0;
 
+	r->info.instructions_compared = capture_compares_copies(r->capture) ? "true" : "false";
 	/* A recorder of several ranks is of none. */
 	if (o->rank)
 		snprintf(r->origin.rank, sizeof(r->origin.rank), "%s", o->rank);

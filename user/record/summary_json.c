@@ -96,6 +96,8 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
+	fprintf(out, "  \"instructions_compared\": %s,\n",
+		capture_compares_copies(r->capture) ? "true" : "false");
 	if (r->options->stats_only) {
 		stats_from_tables(r, r->ended_ns);
 		fputs("  \"table\": ", out);

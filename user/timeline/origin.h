@@ -30,6 +30,8 @@ struct trace_info {
 	const char *rank;
 	/* The most that the wall clock was wrong at the start, in ns, as the kernel says; empty: nobody keeps it right. */
 	const char *clock_error;
+	/* "true" or "false": whether the broker saw what the kernel had kept of other files (broker/kept_copies.h); empty: unknown. */
+	const char *instructions_compared;
 	/*
 	 * A format without deltas in its slices needs a thread's counters at each begin and end. In Chrome JSON they
 	 * are for the eye only: at most one sample of a thread in this time, or each (0).
@@ -49,8 +51,9 @@ struct trace_origin {
 	char boot_id
 		[37];  /* /proc/sys/kernel/random/boot_id: all traces of one boot share a clock */
 	char rank[12]; /* of the program among those that run together, a number */
-	char clock_error[24]; /* ns; see struct trace_info */
-	char version[32];     /* of proftrace; empty: a trace of another program */
+	char clock_error[24];	       /* ns; see struct trace_info */
+	char instructions_compared[8]; /* see struct trace_info */
+	char version[32];	       /* of proftrace; empty: a trace of another program */
 	char sysname[65];
 	char kernel_release[65];
 	char kernel_version[129];

@@ -61,6 +61,8 @@ static void origin_read_args(struct chrome *c)
 	origin_read_text(c, "boot_id", o->boot_id, sizeof(o->boot_id));
 	origin_read_text(c, "rank", o->rank, sizeof(o->rank));
 	origin_read_text(c, "clock_error_ns", o->clock_error, sizeof(o->clock_error));
+	origin_read_text(c, "instructions_compared", o->instructions_compared,
+			 sizeof(o->instructions_compared));
 }
 
 static void origin_read_account(struct chrome *c)

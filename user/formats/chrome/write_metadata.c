@@ -126,6 +126,7 @@ void chrome_write_start(struct json_writer *j, const struct trace_info *info)
 	at = chrome_put_info(j, at, "boot_id", info->boot_id);
 	at = chrome_put_info(j, at, "rank", info->rank);
 	at = chrome_put_info(j, at, "clock_error_ns", info->clock_error);
+	at = chrome_put_info(j, at, "instructions_compared", info->instructions_compared);
 	json_close_args(j, at);
 }
 

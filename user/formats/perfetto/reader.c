@@ -227,6 +227,8 @@ static void origin_read_metadata(struct perfetto *p, struct trace_origin *o,
 		{ "proftrace.boot_id", o->boot_id, sizeof(o->boot_id) },
 		{ "proftrace.rank", o->rank, sizeof(o->rank) },
 		{ "proftrace.clock_error_ns", o->clock_error, sizeof(o->clock_error) },
+		{ "proftrace.instructions_compared", o->instructions_compared,
+		  sizeof(o->instructions_compared) },
 	};
 	static const char account[] = "proftrace.account.";
 	uint64_t *number = NULL;

@@ -83,10 +83,11 @@ static int perfetto_write_origin(struct perfetto *p, const struct trace_info *in
 		{ "proftrace.boot_id", info->boot_id },
 		{ "proftrace.rank", info->rank },
 		{ "proftrace.clock_error_ns", info->clock_error },
+		{ "proftrace.instructions_compared", info->instructions_compared },
 	};
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 	Perfetto__Protos__ChromeEventBundle bundle = PERFETTO__PROTOS__CHROME_EVENT_BUNDLE__INIT;
-	Perfetto__Protos__ChromeMetadata metadata[5], *list[5];
+	Perfetto__Protos__ChromeMetadata metadata[6], *list[6];
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		Perfetto__Protos__ChromeMetadata *m = &metadata[bundle.n_metadata];

@@ -419,7 +419,8 @@ static int read_file_contents(struct capture *c, struct file *file, const char *
 
 /*
  * The kernel attaches to inodes. Some file systems show one inode under two device numbers; if it
- * were attached twice, every mark would count double.
+ * were attached twice, every mark would count double. Others show two inodes with the same numbers: their watches are different or, where
+ * there are none, when they were made.
  */
 static bool has_other_key_attached(struct capture *c, struct file *file)
 {
@@ -431,7 +432,9 @@ static bool has_other_key_attached(struct capture *c, struct file *file)
 	file->st_ino = st.st_ino;
 	hash_each (c->files, other) {
 		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino &&
-		    (!file->watch || !other->watch || other->watch == file->watch))
+		    (file->watch && other->watch ? other->watch == file->watch
+						 : !file->is_ambiguous || !other->is_ambiguous ||
+							   other->born_ns == file->born_ns))
 			return other->n_sites || other->n_probes;
 	}
 	return false;

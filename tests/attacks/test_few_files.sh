@@ -37,12 +37,13 @@ for n in 7 8 12 16 24 32 48 75 76 80 128 256; do
 	try $n record -q -o r -- "$programs/every_kind" 1 5
 	try $n check
 done
+for n in 16 75 128; do try $n bench -q -n 1 --warmup 0 -- "$programs/every_kind" 1 5; done
 # Enough for the least recording, but not for what this one needs, until the last.
 for n in 64 72 76 80 84 120; do
 	try $n record -q --sample 99 --sched --no-children -o r -- "$programs/every_kind" 1 5
 done
 never_else "recording succeeds, or says why" "$wrong" ""
-check "recording: both happen" test $succeeded -ge 8 -a $refused -ge 16
+check "recording: both happen" test $succeeded -ge 9 -a $refused -ge 18
 # What the hint says is enough, for options that need many.
 (ulimit -n 16 && exec "$proftrace" record -q -- true) 2>err
 hinted=$(sed -n 's/.*ulimit -n \([0-9]*\).*/\1/p' err)

@@ -85,6 +85,7 @@ expect "nor one that compresses" 1 "cannot load 'libdeflate.so.0'" \
 	sh -c 'rm missing/libyajl.so.2; LD_LIBRARY_PATH=missing "$1" -e none -o missing/trace.json.gz -- true' - "$proftrace"
 
 expect "no such process" 1 "no such process '999999999?'" "$proftrace" -p 99999999
+expect "no such process: what helps" 1 "^hint: .*ps -e.*-n NAME" "$proftrace" -p 99999999
 sleep 60 &
 sleeper=$!
 expect "no markers" 1 "no markers found in process '$sleeper'" "$proftrace" -p $sleeper

@@ -317,6 +317,8 @@ int cmd_bench(int argc, char **argv)
 	error = bench_spell_options(b, &f);
 	if (!error)
 		bench_check_verbs(b);
+	/* Else each run says so of itself, and --ignore-failure would be advised. */
+	error = error ?: check_limits(&f);
 	error = error ?: runs_record(&b->runs, &f);
 	if (error) {
 		failure_print(&f, stderr);

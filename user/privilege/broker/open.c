@@ -42,8 +42,12 @@ static int no_process(struct failure *f, int error, pid_t pid)
 	char object[16];
 
 	snprintf(object, sizeof(object), "%d", (int)pid);
-	if (error == -ENOENT || error == -ESRCH)
-		return failure_set(f, -ESRCH, "no such process", object, "");
+	if (error == -ENOENT || error == -ESRCH) {
+		failure_set(f, -ESRCH, "no such process", object, "");
+		failure_hint(f, "`ps -e` shows the PIDs of this PID namespace; -n NAME selects by "
+				"name");
+		return -ESRCH;
+	}
 	return failure_set(f, error, "cannot read process", object, NULL);
 }
 

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "privilege/confine.h"
+#include "privilege/mapping_query.h"
 
 /* Returns 0, or a number that says which of its questions went wrong. */
 typedef int (*questions)(pid_t child);
@@ -177,6 +178,18 @@ static int threads_only(void)
 	return 0;
 }
 
+/* A kernel that does not know the question says so (ENOTTY). */
+static bool may_ask_for_mappings(void)
+{
+	struct mapping_query q = { .size = sizeof(q), .flags = MAPPING_OR_NEXT };
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	bool may = fd >= 0 && (!ioctl(fd, MAPPING_QUERY, &q) || errno == ENOTTY);
+
+	if (fd >= 0)
+		close(fd);
+	return may;
+}
+
 static int recorder(pid_t child)
 {
 	int wrong = nobody(child), fd;
@@ -191,6 +204,8 @@ static int recorder(pid_t child)
 	fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || close(fd))
 		return 33;
+	if (!may_ask_for_mappings())
+		return 36;
 	wrong = threads_only();
 	if (wrong)
 		return wrong;

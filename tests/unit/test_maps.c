@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "privilege/mapping_query.h"
 #include "tracee/maps.h"
 
 struct seen {
@@ -250,6 +251,89 @@ static void reads_its_own_mappings(void **state)
 	assert_int_equal(maps_read(-1, find_own_code, &found), -EBADF);
 }
 
+#define CODE_MOST 256
+
+struct code {
+	struct mapping list[CODE_MOST];
+	unsigned n, others;
+};
+
+/* What is in the text of all processes is no mapping of this one. */
+static int see_code(void *context, const struct mapping *m)
+{
+	struct code *code = context;
+
+	if (!m->executable)
+		code->others++;
+	if (!m->executable || !strcmp(m->path, "[vsyscall]"))
+		return 0;
+	assert_true(code->n < CODE_MOST);
+	code->list[code->n] = *m;
+	code->list[code->n++].path = strdup(m->path);
+	return 0;
+}
+
+static void *map_code_of(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	void *code;
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 3 * 4096), 0);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 2 * 4096);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+	return code;
+}
+
+static void finds_the_same_code_by_questions(void **state)
+{
+	const struct mapping_query next = { .size = sizeof(next), .flags = MAPPING_OR_NEXT };
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	void *file = map_code_of("/tmp/proftrace-unit\nmaps (deleted)");
+	void *none = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static struct code text, asked;
+	struct mapping_query q = next;
+	bool deleted = false;
+
+	(void)state;
+	assert_true(fd >= 0 && file != MAP_FAILED && none != MAP_FAILED);
+	assert_true(maps_read(fd, see_code, &text) > 5);
+	assert_true(maps_read_executable(fd, see_code, &asked) > 3);
+	/* Before Linux 6.11 it reads the text, too. */
+	assert_true(!asked.others == !ioctl(fd, MAPPING_QUERY, &q));
+	assert_int_equal(asked.n, text.n);
+	for (unsigned i = 0; i < text.n; i++) {
+		struct mapping *a = &asked.list[i], *b = &text.list[i];
+
+		assert_string_equal(a->path, b->path);
+		deleted |= a->deleted && !strcmp(a->path, "/tmp/proftrace-unit\\012maps (deleted)");
+		free((char *)a->path);
+		free((char *)b->path);
+		a->path = b->path = NULL;
+		assert_memory_equal(a, b, sizeof(*a));
+	}
+	assert_true(deleted);
+	close(fd);
+	assert_int_equal(maps_read_executable(-1, see_code, &asked), -EBADF);
+	munmap(file, 4096);
+	munmap(none, 8192);
+}
+
+static void stops_questions_when_told(void **state)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	static struct seen seen;
+
+	(void)state;
+	memset(&seen, 0, sizeof(seen));
+	seen.stop_after = 2;
+	assert_int_equal(maps_read_executable(fd, see, &seen), 77);
+	assert_int_equal(seen.n, 2);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +344,8 @@ int main(void)
 		cmocka_unit_test(stops_when_told),
 		cmocka_unit_test(stops_at_the_limit_of_lines),
 		cmocka_unit_test(reads_its_own_mappings),
+		cmocka_unit_test(finds_the_same_code_by_questions),
+		cmocka_unit_test(stops_questions_when_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -278,7 +278,8 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
 	/* What was read before the process executed its program. */
 	running_maps_forget(c);
-	error = maps_read(fd, scan_mapping, &s);
+	error = c->stacks ? maps_read(fd, scan_mapping, &s)
+			  : maps_read_executable(fd, scan_mapping, &s);
 	running_maps_forget(c);
 	if (c->stacks)
 		stacks_scan_end(c->stacks);

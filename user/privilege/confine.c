@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "privilege/bare.h"
+#include "privilege/mapping_query.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -164,9 +165,9 @@ static const int threads[] = {
 	SCMP_SYS(set_robust_list),
 };
 
-/* isatty(), the width of the terminal, and restoring its mode after `proftrace top`. */
+/* isatty(), the width of the terminal, restoring its mode after `proftrace top`, and the mappings of programs. */
 static const unsigned long recorders_ioctl[] = {
-	TCGETS, TCSETS, TCSETSW, TCSETSF, TCFLSH, TIOCGWINSZ,
+	TCGETS, TCSETS, TCSETSW, TCSETSF, TCFLSH, TIOCGWINSZ, MAPPING_QUERY,
 };
 
 /* The size of what has arrived, the number of an interface, and isatty(). Others write into the user's terminal (TIOCSTI). */

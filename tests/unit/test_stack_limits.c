@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "capture/stacks/internal.h"
+#include "capture/stacks/mapped_files.h"
 
 #define broker_open no_broker_open
 
@@ -118,6 +122,112 @@ static void numbers_outlive_the_limit(void **state)
 	jit_processes_free(&s);
 }
 
+/* --- mapped files ------------------------------------------------------------------------------- */
+
+static struct elf_file some_elf;
+
+static struct file file_of(const char *bytes, size_t size)
+{
+	struct file file = { .fd = memfd_create("mapped", MFD_CLOEXEC), .elf = &some_elf };
+
+	assert_true(file.fd >= 0);
+	assert_int_equal(write(file.fd, bytes, strlen(bytes)), strlen(bytes));
+	assert_int_equal(ftruncate(file.fd, (off_t)size), 0);
+	return file;
+}
+
+static void tells_files_apart(void **state)
+{
+	struct names *names = names_new(0);
+	struct callstacks *store = callstacks_new(names, 0);
+	struct mapped_files *m = mapped_files_new(store, names);
+	const struct code_mapping like = { .path = names_intern_string(names, "/lib/x.so") };
+	const struct code_mapping *first;
+	const struct name *path = NULL;
+	struct file files[] = {
+		file_of("one", 300000),	  file_of("one", 300000), file_of("two", 300000),
+		file_of("one", 300001),	  file_of("one", 300000), file_of("big", 65 << 20),
+		file_of("big", 65 << 20),
+	};
+	int original = -2;
+
+	(void)state;
+	files[4].is_served = true;
+	first = mapped_files_mapping(m, &like, &files[0]);
+	assert_string_equal(first->path->text, "/lib/x.so");
+	assert_int_equal(mapped_files_fd(m, first, &original, &path), files[0].fd);
+	assert_ptr_equal(mapped_files_mapping(m, &like, &files[1]), first);
+	assert_string_equal(mapped_files_mapping(m, &like, &files[2])->path->text, "/lib/x.so (2)");
+	assert_string_equal(mapped_files_mapping(m, &like, &files[3])->path->text, "/lib/x.so (3)");
+	assert_int_equal(mapped_files_uncompared(m), 0);
+	/* What a process serves is not read; there is no space for a copy of the last. */
+	assert_string_equal(mapped_files_mapping(m, &like, &files[4])->path->text, "/lib/x.so (4)");
+	assert_int_equal(mapped_files_uncompared(m), 1);
+	mapped_files_mapping(m, &like, &files[5]);
+	assert_string_equal(mapped_files_mapping(m, &like, &files[6])->path->text, "/lib/x.so (6)");
+	assert_int_equal(mapped_files_uncompared(m), 2);
+	/* Names come from the copy, and other files with names are beside the original. */
+	assert_int_not_equal(mapped_files_fd(m, first, &original, &path), files[0].fd);
+	assert_int_equal(original, files[0].fd);
+	first = mapped_files_mapping(m, &like, &files[2]);
+	assert_int_equal(mapped_files_fd(m, first, &original, &path), files[2].fd);
+	assert_string_equal(path->text, "/lib/x.so");
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		close(files[i].fd);
+	mapped_files_free(m);
+	callstacks_free(store);
+	names_free(names);
+}
+
+/* No file of one user speaks for an equal one of another. */
+static void equal_files_of_several_users(void **state)
+{
+	struct names *names = names_new(0);
+	struct callstacks *store = callstacks_new(names, 0);
+	struct mapped_files *m = mapped_files_new(store, names);
+	const struct code_mapping like = { .path = names_intern_string(names, "/lib/x.so") };
+	struct file one = file_of("one", 5000), two = file_of("one", 5000);
+	const struct code_mapping *mapping;
+	const struct name *path;
+	int original = -2;
+
+	(void)state;
+	if (fchown(two.fd, 5001, (gid_t)-1))
+		skip();
+	mapping = mapped_files_mapping(m, &like, &one);
+	assert_ptr_equal(mapped_files_mapping(m, &like, &two), mapping);
+	assert_true(mapped_files_fd(m, mapping, &original, &path) >= 0);
+	assert_int_equal(original, -1);
+	close(one.fd);
+	close(two.fd);
+	mapped_files_free(m);
+	callstacks_free(store);
+	names_free(names);
+}
+
+/* Without names there are two mappings for all files of a path, and each further file is compared with these alone. */
+static void ends_without_names(void **state)
+{
+	struct names *names = names_new(3);
+	struct callstacks *store = callstacks_new(names, 0);
+	struct mapped_files *m = mapped_files_new(store, names);
+	const struct code_mapping like = { .path = names_intern_string(names, "/lib/x.so") };
+	struct file files[40];
+	unsigned n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		files[i] = file_of(i % 2 ? "a" : "b", 5000 + i);
+		n += !mapped_files_mapping(m, &like, &files[i]);
+	}
+	assert_in_range(n, 36, 39);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		close(files[i].fd);
+	mapped_files_free(m);
+	callstacks_free(store);
+	names_free(names);
+}
+
 /* --- Python -------------------------------------------------------------------------------------- */
 
 static void counts_interpreters_without_place(void **state)
@@ -170,6 +280,9 @@ int main(void)
 		cmocka_unit_test(replaces_what_nobody_misses),
 		cmocka_unit_test(shares_among_running),
 		cmocka_unit_test(numbers_outlive_the_limit),
+		cmocka_unit_test(tells_files_apart),
+		cmocka_unit_test(equal_files_of_several_users),
+		cmocka_unit_test(ends_without_names),
 		cmocka_unit_test(counts_interpreters_without_place),
 	};
 

@@ -215,9 +215,10 @@ static void only_regular_files(void **state)
 	int pipes[2], fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(pipe(pipes), 0);
-	assert_int_equal(symbols_resolve(f->symbols, &mapping, fd, 1, f->lines, 8), 0);
-	assert_int_equal(symbols_resolve(f->symbols, &mapping, pipes[0], 1, f->lines, 8), 0);
-	assert_int_equal(symbols_resolve(f->symbols, &mapping, -1, 1, f->lines, 8), 0);
+	assert_int_equal(symbols_resolve(f->symbols, &mapping, fd, fd, 1, f->lines, 8), 0);
+	assert_int_equal(symbols_resolve(f->symbols, &mapping, pipes[0], pipes[0], 1, f->lines, 8),
+			 0);
+	assert_int_equal(symbols_resolve(f->symbols, &mapping, -1, -1, 1, f->lines, 8), 0);
 	close(pipes[0]);
 	close(pipes[1]);
 	close(fd);

@@ -556,6 +556,7 @@ static void file_begin(struct capture *c, struct file *file, const struct file_k
 	file->fd = fd;
 	file->is_ambiguous = file_numbers_are_shared(fd, key->device);
 	file->born_ns = file->is_ambiguous ? file_born_ns(fd) : 0;
+	file->is_served = file->is_ambiguous && file_is_served(fd);
 	c->n_ambiguous += file->is_ambiguous;
 	file_watch(c, file);
 }

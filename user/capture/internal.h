@@ -68,6 +68,7 @@ struct file {
 	struct file_key key;
 	bool is_ambiguous;	 /* other files may have its numbers */
 	int64_t born_ns;	 /* if so; 0: its file system does not say */
+	bool is_served;		 /* by a process, which may never answer */
 	uint64_t device, inode;	 /* as in /proc/PID/maps, of the process that was scanned last */
 	uint64_t st_dev, st_ino; /* from stat(), which may differ from these */
 	bool has_other_key;	 /* already attached under another key */

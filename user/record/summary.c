@@ -174,6 +174,10 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, python_refused),
 	  "process[|es] without Python functions in call stacks: too many run Python at once",
 	  NULL },
+	{ offsetof(struct account, files_uncompared),
+	  "file[ was|s were] not compared with another one of [its|their] path and build id: "
+	  "functions that may be the same have several paths in call stacks",
+	  NULL },
 	{ offsetof(struct account, frames_unnamed),
 	  "code address[ has|es have] no name: too many processes with generated code, or too many "
 	  "files",

@@ -63,7 +63,7 @@ struct symbols {
 struct lookup {
 	const struct code_mapping *mapping;
 	struct file *file;
-	int fd;
+	int fd, original;
 	uint64_t address;
 	struct code_line *lines;
 	unsigned max;
@@ -224,7 +224,7 @@ static struct file *symbols_file_get(struct symbols *s, int fd)
 static int open_debug_candidate(struct symbols *s, const struct lookup *q, const char *path)
 {
 	struct stat st;
-	int fd = s->options.open_debug(s->options.context, q->mapping, q->fd, path);
+	int fd = s->options.open_debug(s->options.context, q->mapping, q->original, path);
 
 	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		close(fd);
@@ -314,10 +314,15 @@ static int lookup_address(struct symbols *s, const struct lookup *q)
 }
 
 unsigned symbols_resolve(struct symbols *s, const struct code_mapping *mapping, int fd,
-			 uint64_t address, struct code_line *lines, unsigned max)
+			 int original, uint64_t address, struct code_line *lines, unsigned max)
 {
 	struct lookup q = {
-		.mapping = mapping, .fd = fd, .address = address, .lines = lines, .max = max
+		.mapping = mapping,
+		.fd = fd,
+		.original = original,
+		.address = address,
+		.lines = lines,
+		.max = max,
 	};
 	int n = -ECONNRESET;
 

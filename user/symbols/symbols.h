@@ -30,7 +30,7 @@ struct symbols;
 struct symbols_options {
 	/*
 	 * Opens a file that may have the names of what is mapped, as the process sees it that has
-	 * it mapped. `fd`: the mapped file, borrowed. Returns a descriptor, which is closed here,
+	 * it mapped. `fd`: the mapped file, borrowed; -1: none. Returns a descriptor, which is closed here,
 	 * or negative errno. NULL: open(2) is used, for what the owner of the mapped file may read.
 	 */
 	int (*open_debug)(void *context, const struct code_mapping *mapping, int fd,
@@ -65,13 +65,14 @@ void symbols_may_fetch(struct symbols *symbols);
 void symbols_free(struct symbols *symbols);
 
 /*
- * Looks up one address. `fd`: the file of `mapping`, borrowed; -1: none. `address` is the file's
+ * Looks up one address. `fd`: the file of `mapping`, borrowed; -1: none. `original`: the same, or if that is a copy, the file that
+ * is at the path of `mapping`, whose owner may have a debug file beside it; -1: several have. `address` is the file's
  * own, as in its symbol table; for a caller it is the return address minus one, since the return
  * address may be in another line or function. Returns the number of lines, innermost first; 0: not
  * found.
  */
 unsigned symbols_resolve(struct symbols *symbols, const struct code_mapping *mapping, int fd,
-			 uint64_t address, struct code_line *lines, unsigned max);
+			 int original, uint64_t address, struct code_line *lines, unsigned max);
 void symbols_count(const struct symbols *symbols, struct symbols_counts *ret);
 
 /* --- demangle.c: names as their authors wrote them --- */

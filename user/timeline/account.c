@@ -162,6 +162,7 @@ static const struct {
 	NUMBER(python_unreadable, "Python frames whose functions could not be read"),
 	NUMBER(python_unmatched, "call stacks whose native and Python frames do not agree"),
 	NUMBER(python_refused, "processes without Python functions: too many run Python"),
+	NUMBER(files_uncompared, "files not compared with others of their path and build id"),
 	NUMBER(frames_unnamed, "code addresses without names: too many processes or files"),
 	NUMBER(stacks_whole, NULL),
 	NUMBER(stacks_frame_pointers, NULL),

@@ -107,6 +107,8 @@ struct account {
 	uint64_t python_unreadable; /* of these, those whose code object could not be read */
 	uint64_t python_unmatched;  /* call stacks whose native and Python frames do not agree */
 	uint64_t python_refused;    /* processes without Python frames: too many at once */
+	uint64_t
+		files_uncompared; /* of the path and build id of others: apart from these, though perhaps equal */
 	/* frames without a name: too many files, or too many processes with generated code */
 	uint64_t frames_unnamed;
 	/* Those that reach the beginning of their thread or process; the others ended early: */

@@ -13,15 +13,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "capture/stacks/internal.h"
 
 #define MAX_SAME	1000	      /* files of the same path and build id */
 #define MAX_COPIES	(64ull << 20) /* bytes of all copies */
-#define ONE_NS		100000000ull  /* the longest comparison */
+#define ONE_NS		20000000ull   /* the longest comparison */
 #define COMPARE_ONCE_NS 250000000ll   /* all comparisons may take so much at once */
+#define SLEEP_SHARE	4	      /* where it sleeps, one part in so many of the time counts */
 #define COMPARE_SHARE	20	      /* and one part in so many of the time later on */
 #define CHUNK		(128u << 10)
 
@@ -39,9 +42,13 @@ struct found_mapping {
 
 /* Whose a mapping is. */
 struct mapping_owner {
-	bool is_taken;
-	const struct file *file; /* NULL: could not be opened, so there are no names */
+	bool is_taken, is_shared; /* shared: by files of several users */
+	const struct file *file;  /* NULL: could not be opened, so there are no names */
+	uid_t uid;
+	uint64_t size;
+	const struct name *path; /* without a number */
 	int copy; /* of its bytes, for all files that are equal to it; -1: there is no other file */
+	const struct code_mapping *next; /* with the next number; NULL: not known */
 };
 
 struct mapped_files {
@@ -53,6 +60,7 @@ struct mapped_files {
 	uint64_t copied; /* bytes */
 	int64_t left_ns; /* for comparisons */
 	uint64_t left_at_ns;
+	uint64_t n_uncompared;
 	uint8_t chunk[2][CHUNK];
 };
 
@@ -116,54 +124,101 @@ static size_t read_chunk(int fd, uint8_t *chunk, uint64_t at, uint64_t size)
 	return n == wanted ? n : 0;
 }
 
-/* Compares the file with the owner's, or with its copy, which is made from the same bytes that are compared. */
-static bool bytes_are_equal(struct mapped_files *m, struct mapping_owner *owner, int fd,
-			    uint64_t size)
+/* When a comparison began. */
+struct comparison_begin {
+	uint64_t ns, cpu_ns;
+	long sleeps;
+};
+
+static struct comparison_begin begin_comparison(void)
 {
-	const uint64_t until_ns = monotonic_now() + ONE_NS;
+	struct rusage used = { 0 };
+
+	getrusage(RUSAGE_THREAD, &used);
+	return (struct comparison_begin){ monotonic_now(), clock_ns(CLOCK_THREAD_CPUTIME_ID),
+					  used.ru_nvcsw };
+}
+
+/* CPU time, which is the same on a busy machine; but if it has slept, it waits for a disk or a server. */
+static uint64_t comparison_cost(const struct comparison_begin *begin)
+{
+	const struct comparison_begin now = begin_comparison();
+	uint64_t cpu_ns = now.cpu_ns - begin->cpu_ns;
+	uint64_t took_ns = now.sleeps == begin->sleeps ? 0 : (now.ns - begin->ns) / SLEEP_SHARE;
+
+	return cpu_ns > took_ns ? cpu_ns : took_ns;
+}
+
+/* 1: they are equal there, and have been copied; 0: they differ; -1: that is not known. */
+static int compare_chunk(struct mapped_files *m, int fd, int other, int copy, uint64_t at,
+			 uint64_t size)
+{
+	size_t n = read_chunk(other, m->chunk[0], at, size);
+
+	if (!n || read_chunk(fd, m->chunk[1], at, size) != n)
+		return -1;
+	if (memcmp(m->chunk[0], m->chunk[1], n))
+		return 0;
+	return copy < 0 || pwrite(copy, m->chunk[0], n, (off_t)at) == (ssize_t)n ? 1 : -1;
+}
+
+/*
+ * Compares the file with the owner's, or with its copy, which is made from the same bytes that are compared: the beginning and the
+ * end, where the build id, the symbols and the table of sections are, before the rest, so that most files that differ do at once.
+ */
+static int compare_bytes(struct mapped_files *m, struct mapping_owner *owner, int fd,
+			 const struct comparison_begin *begin)
+{
+	const uint64_t last = (owner->size - 1) / CHUNK * CHUNK;
 	int copy = owner->copy >= 0 ? -1 : memfd_create("equal", MFD_CLOEXEC);
 	int other = owner->copy >= 0 ? owner->copy : owner->file->fd;
-	bool equal = owner->copy >= 0 || copy >= 0;
+	int equal = owner->copy >= 0 || copy >= 0 ? 1 : -1;
 
-	for (uint64_t at = 0; equal && at < size;) {
-		size_t n = read_chunk(other, m->chunk[0], at, size);
-
-		equal = n && read_chunk(fd, m->chunk[1], at, size) == n &&
-			!memcmp(m->chunk[0], m->chunk[1], n) && monotonic_now() < until_ns &&
-			(copy < 0 || pwrite(copy, m->chunk[0], n, (off_t)at) == (ssize_t)n);
-		at += n;
+	if (equal > 0)
+		equal = compare_chunk(m, fd, other, copy, last, owner->size);
+	for (uint64_t at = 0; equal > 0 && at < last; at += CHUNK) {
+		equal = compare_chunk(m, fd, other, copy, at, owner->size);
+		if (equal > 0 && comparison_cost(begin) > ONE_NS)
+			equal = -1;
 	}
-	if (equal && copy >= 0) {
+	if (equal > 0 && copy >= 0) {
 		owner->copy = copy;
-		m->copied += size;
+		m->copied += owner->size;
 	} else if (copy >= 0) {
 		close(copy);
 	}
 	return equal;
 }
 
-/* Whether the file is equal to that of the mapping, as far as there is time to compare them. */
-static bool file_is_equal(struct mapped_files *m, struct mapping_owner *owner,
-			  const struct file *file)
+static bool can_afford_comparison(struct mapped_files *m, const struct mapping_owner *owner)
 {
-	uint64_t begin_ns = monotonic_now();
-	struct stat own, other;
-	bool equal;
+	uint64_t now_ns = monotonic_now();
 
-	if (!file || !owner->file || !file->elf || !owner->file->elf)
-		return false;
-	m->left_ns += (int64_t)((begin_ns - m->left_at_ns) / COMPARE_SHARE);
-	m->left_at_ns = begin_ns;
+	m->left_ns += (int64_t)((now_ns - m->left_at_ns) / COMPARE_SHARE);
+	m->left_at_ns = now_ns;
 	if (m->left_ns > COMPARE_ONCE_NS)
 		m->left_ns = COMPARE_ONCE_NS;
-	if (m->left_ns < 0 || fstat(file->fd, &own) ||
-	    fstat(owner->copy >= 0 ? owner->copy : owner->file->fd, &other) || own.st_size <= 0 ||
-	    own.st_size != other.st_size)
-		return false;
-	if (owner->copy < 0 && (uint64_t)own.st_size > MAX_COPIES - m->copied)
-		return false;
-	equal = bytes_are_equal(m, owner, file->fd, (uint64_t)own.st_size);
-	m->left_ns -= (int64_t)(monotonic_now() - begin_ns);
+	return m->left_ns >= 0 && (owner->copy >= 0 || owner->size <= MAX_COPIES - m->copied);
+}
+
+/*
+ * Whether the file is equal to that of the mapping; -1: it may be, but cannot be compared. The server of a file decides whether it
+ * answers at all, so nothing of such a file is read here.
+ */
+static int compare_file(struct mapped_files *m, struct mapping_owner *owner,
+			const struct file *file, uint64_t size)
+{
+	struct comparison_begin begin;
+	int equal;
+
+	if (!file || !owner->file || !file->elf || !owner->file->elf || !size ||
+	    size != owner->size)
+		return 0;
+	if (!can_afford_comparison(m, owner) || file->is_served || owner->file->is_served)
+		return -1;
+	begin = begin_comparison();
+	equal = compare_bytes(m, owner, file->fd, &begin);
+	m->left_ns -= (int64_t)comparison_cost(&begin);
 	return equal;
 }
 
@@ -179,26 +234,54 @@ static const struct name *numbered_path(struct mapped_files *m, const struct nam
 	return names_intern_string(m->names, text);
 }
 
+/* The mapping with the next number; NULL: there are too many, or too many names. */
+static const struct code_mapping *next_mapping(struct mapped_files *m, struct code_mapping *like,
+					       const struct name *path, unsigned n)
+{
+	const struct name *before = like->path;
+
+	like->path = numbered_path(m, path, n);
+	return n > 1 && like->path == before ? NULL : callstacks_mapping(m->store, like);
+}
+
 static const struct code_mapping *find_mapping(struct mapped_files *m, struct code_mapping like,
 					       const struct file *file)
 {
+	const struct code_mapping *mapping = NULL, *known = NULL;
 	const struct name *path = like.path;
+	struct mapping_owner *owner = NULL;
+	struct stat st = { 0 };
+	bool is_uncompared = false;
+	uint32_t before = 0;
 
+	if (file && fstat(file->fd, &st))
+		st.st_size = 0;
 	for (unsigned n = 1; n <= MAX_SAME; n++) {
-		const struct code_mapping *mapping;
-		struct mapping_owner *owner;
+		int equal;
 
-		like.path = numbered_path(m, path, n);
-		mapping = callstacks_mapping(m->store, &like);
+		mapping = known ? known : next_mapping(m, &like, path, n);
 		owner = mapping ? mapping_owner_get(m, mapping) : NULL;
 		if (!owner)
 			return NULL;
+		if (n > 1)
+			m->owners[before].next = mapping;
+		before = mapping->id;
+		known = owner->next;
+		like.path = mapping->path;
 		if (!owner->is_taken) {
 			owner->is_taken = true;
 			owner->file = file;
+			owner->uid = st.st_uid;
+			owner->size = (uint64_t)st.st_size;
+			owner->path = path;
+			m->n_uncompared += is_uncompared;
 		}
-		if (owner->file == file || file_is_equal(m, owner, file))
+		equal = owner->file == file ? 1
+					    : compare_file(m, owner, file, (uint64_t)st.st_size);
+		owner->is_shared |= equal > 0 && owner->uid != st.st_uid;
+		if (equal > 0)
 			return mapping;
+		is_uncompared |= equal < 0;
 	}
 	return NULL;
 }
@@ -220,12 +303,20 @@ const struct code_mapping *mapped_files_mapping(struct mapped_files *m,
 	return found->mapping;
 }
 
-int mapped_files_fd(const struct mapped_files *m, const struct code_mapping *mapping)
+int mapped_files_fd(const struct mapped_files *m, const struct code_mapping *mapping,
+		    int *ret_original, const struct name **ret_path)
 {
 	const struct mapping_owner *owner =
 		mapping->id < m->capacity ? &m->owners[mapping->id] : NULL;
 
-	if (!owner)
+	if (!owner || !owner->file)
 		return -1;
-	return owner->copy >= 0 ? owner->copy : owner->file ? owner->file->fd : -1;
+	*ret_original = owner->is_shared ? -1 : owner->file->fd;
+	*ret_path = owner->path;
+	return owner->copy >= 0 ? owner->copy : owner->file->fd;
+}
+
+uint64_t mapped_files_uncompared(const struct mapped_files *m)
+{
+	return m->n_uncompared;
 }

@@ -19,7 +19,13 @@ void mapped_files_free(struct mapped_files *files);
 const struct code_mapping *mapped_files_mapping(struct mapped_files *files,
 						const struct code_mapping *like,
 						const struct file *file);
-/* Its symbols; -1: there are none. Borrowed. */
-int mapped_files_fd(const struct mapped_files *files, const struct code_mapping *mapping);
+/*
+ * The file with its symbols, borrowed; -1: there is none. *ret_path and *ret_original: the path without a number, and the file there,
+ * which may have another one with names beside it; -1: equal files of several users are one mapping, and none speaks for the others.
+ */
+int mapped_files_fd(const struct mapped_files *files, const struct code_mapping *mapping,
+		    int *ret_original, const struct name **ret_path);
+/* Files that may be equal to another one, and are a mapping of their own because there was no time to compare them. */
+uint64_t mapped_files_uncompared(const struct mapped_files *files);
 
 #endif

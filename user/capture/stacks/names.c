@@ -319,14 +319,20 @@ static unsigned name_jit_frame(struct naming *n, const struct code_frame *frame,
 	return 1;
 }
 
-/* The file with the mapping's symbols; -1: there is none. */
-static int symbols_fd(const struct stacks *s, const struct code_mapping *mapping)
+/* Returns the number of lines. */
+static unsigned name_native_frame(const struct stacks *s, const struct code_frame *frame,
+				  struct code_line *lines)
 {
-	int fd = mapped_files_fd(s->mapped, mapping);
+	struct code_mapping mapping = *frame->mapping;
+	int original = -1,
+	    fd = mapped_files_fd(s->mapped, frame->mapping, &original, &mapping.path);
 
-	if (fd >= 0)
-		return fd;
-	return s->unwind && !strcmp(mapping->path->text, CODE_VDSO) ? unwind_vdso(s->unwind) : -1;
+	if (fd < 0 && s->unwind && !strcmp(mapping.path->text, CODE_VDSO))
+		fd = unwind_vdso(s->unwind);
+	if (!s->symbols || fd < 0)
+		return 0;
+	return symbols_resolve(s->symbols, &mapping, fd, original, frame->rel_pc, lines,
+			       CALLSTACKS_MAX_LINES);
 }
 
 static void name_frame(struct naming *n, const struct code_frame *frame)
@@ -334,18 +340,15 @@ static void name_frame(struct naming *n, const struct code_frame *frame)
 	struct stacks *s = n->c->stacks;
 	struct code_line lines[CALLSTACKS_MAX_LINES] = { 0 };
 	unsigned found = 0;
-	int fd;
 
 	if (frame->mapping != n->mapping)
 		begin_mapping_names(n, frame->mapping);
-	fd = symbols_fd(s, frame->mapping);
 	if (frame->mapping->kind == CODE_KERNEL)
 		found = name_kernel_frame(n, frame->rel_pc, lines);
 	else if (frame->mapping->kind == CODE_JIT)
 		found = name_jit_frame(n, frame, lines);
-	else if (s->symbols && fd >= 0)
-		found = symbols_resolve(s->symbols, frame->mapping, fd, frame->rel_pc, lines,
-					CALLSTACKS_MAX_LINES);
+	else
+		found = name_native_frame(s, frame, lines);
 	/* At the end there may be one. */
 	if (!found && n->is_early && (n->c->options.debuginfod || frame->mapping->kind == CODE_JIT))
 		return;

@@ -333,6 +333,7 @@ void stacks_account(const struct stacks *s, struct account *a)
 	a->stacks_cut += s->cut;
 	a->stacks_lost += s->lost;
 	a->stacks_other += callstacks_refused(s->store);
+	a->files_uncompared += mapped_files_uncompared(s->mapped);
 	a->frames_unnamed += s->jit_refused + s->unmapped;
 	if (s->unwind)
 		a->tables_refused += unwind_refused(s->unwind);

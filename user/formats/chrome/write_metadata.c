@@ -172,6 +172,7 @@ int chrome_write_account(struct json_writer *j, const struct account *account)
 		{ "python_unreadable", account->python_unreadable },
 		{ "python_unmatched", account->python_unmatched },
 		{ "python_refused", account->python_refused },
+		{ "files_uncompared", account->files_uncompared },
 		{ "frames_unnamed", account->frames_unnamed },
 		{ "stacks_whole", account->stacks_whole },
 		{ "stacks_frame_pointers", account->stacks_frame_pointers },

@@ -103,4 +103,25 @@ wait $victim
 equal "the account adds up" "$(field "$tmp/s" adds_up)" true
 check "the victim's marks are there" test "$(field "$tmp/s" written)" -gt 10000
 equal "none is lost" "$(field "$tmp/s" lost_total)" 0
+
+# --- memory that is never read in time: the file is attached to, and it is said that nobody has compared it --------------------
+if ! command -v strace >/dev/null; then
+	skip "not compared" "needs strace"
+	finish
+fi
+sed -i 's/ 400 2$/ 1 1/' "$tmp/layers"
+unshare --mount sh "$tmp/layers" <"$tmp/hold" >"$tmp/slow" 2>&1 &
+exec 8>"$tmp/hold"
+wait_for "$tmp/slow" ready
+slow=$(said "$tmp/slow" ready)
+if grep -q " $tmp/all .* overlay " "/proc/$slow/mountinfo"; then
+	strace -qq -f -D -o "$tmp/trace" -P "/proc/$slow/mem" -e trace=pread64 -e inject=pread64:delay_enter=400000 \
+		"$proftrace" -e none -p "$slow" -o "$tmp/slow.json" -d 1 --summary-json "$tmp/slow.s" >"$tmp/out" 2>&1 8>&-
+	equal "not compared: it is said and counted" "$(grep -c "locks_memory' was not compared with process $slow" "$tmp/out") $(field "$tmp/slow.s" attached_late)" "1 1"
+	check "not compared: it is recorded" test "$(field "$tmp/slow.s" written)" -gt 0
+else
+	skip "not compared" "overlay cannot be mounted"
+fi
+exec 8>&-
+wait
 finish

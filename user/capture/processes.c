@@ -80,7 +80,7 @@ static int open_mapping(struct scan *s, const struct mapping *m, int *ret_fd)
 	return fd == -ESRCH || fd == -ENOENT ? 1 : fd < 0 ? fd : 0;
 }
 
-/* Finds the file of a mapping whose numbers do not say which one it is, or adds it. */
+/* Finds the file of a mapping whose numbers do not say which one it is, or adds it. 1: as open_mapping(). */
 static int add_mapped_file(struct scan *s, const struct mapping *m, struct file **ret,
 			   enum file_news *ret_news)
 {
@@ -90,7 +90,7 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, struct file 
 	int fd, error = open_mapping(s, m, &fd);
 
 	if (error)
-		return error < 0 ? error : 0;
+		return error;
 	if (!files_key_of(c, fd, &numbers, &key)) {
 		close(fd);
 		return 0;
@@ -216,6 +216,9 @@ static int scan_mapping(void *context, const struct mapping *m)
 		if (!closed && scans_out_of_time(s->c))
 			return 0;
 		error = closed ? -EMFILE : add_mapped_file(s, m, &file, &news);
+		/* Without its file, it would take the plain name of the mappings of call stacks from those that have one. */
+		if (error > 0)
+			return 0;
 		if (!error && file)
 			mapping_resolve(s->c, s->target->pid, m, file);
 		/* Other files may be all right. A file that cannot be attached to is counted. */

@@ -129,6 +129,14 @@ static bool running_open(struct running_bytes *r, struct capture *c, const struc
 	return r->memory;
 }
 
+/* The path as the scan that is under way has it. */
+static void report_uncompared(const struct running_bytes *r, const struct mapping *m, int verbosity)
+{
+	capture_log(r->c, verbosity,
+		    "'%s' was not compared with process %d, which holds the lock of its memory",
+		    m->path, (int)r->pid);
+}
+
 /* Other tracers may be attached to each of the nops. */
 static bool stub_runs(const uint8_t *memory, size_t n)
 {
@@ -195,6 +203,8 @@ const char *file_differs_from_running(struct capture *c, const struct file *file
 	same = running_open(&r, c, file, pid, m) && markers_run(&r) && other_sites_run(&r);
 	if (!same && (!r.memory || r.is_locked)) {
 		target_memory_free(r.memory);
+		if (!served && r.is_locked)
+			report_uncompared(&r, m, 1);
 		return served ? "it is on FUSE or 9p, and the memory of the process cannot be read "
 				"to compare"
 			      : NULL;
@@ -238,6 +248,11 @@ const char *file_misses_attached(struct capture *c, const struct file *file, pid
 	for (i = 0; i < file->n_linker && bare; i++)
 		bare = site_is_bare(&r, file->linker[i].offset);
 	target_memory_free(r.memory);
+	/* It may be that copy, and then the marks of this process are missing. */
+	if (r.is_locked) {
+		c->late++;
+		report_uncompared(&r, m, 0);
+	}
 	return r.too_many ? TOO_MANY_MAPPINGS
 	       : bare	  ? "its overlay has copied it since the process mapped it"
 			  : NULL;

@@ -24,6 +24,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash_key.h"
 #include "base/packet.h"
 #include "capture/capture.h"
@@ -33,10 +34,11 @@
 #include "tracee/rank.h"
 #include "tracee/spawn.h"
 
-#define JOB_REPLY_MS  30000	    /* the recorder may still be starting */
-#define JOB_AWAITS_NS 2000000000ull /* from the start on, ranks are waited for */
-#define JOB_FILES     3
-#define JOB_PREFIX    "job-"
+#define JOB_REPLY_MS   30000	     /* the recorder may still be starting */
+#define JOB_AWAITS_NS  2000000000ull /* from the start on, ranks are waited for */
+#define JOB_ACCEPTS_NS 50000000ull   /* without anything else: as holds, capture/scans.c */
+#define JOB_FILES      3
+#define JOB_PREFIX     "job-"
 
 struct job_request {
 	int32_t pid;
@@ -268,11 +270,14 @@ static bool job_accept_next(struct recording *r)
 
 /*
  * All that are waiting: they begin at once, and not each behind what those before it are held for. Ranks wait for each other in
- * any case.
+ * any case. But with very many, rings are read and signals seen in between.
  */
 void job_accept(struct recording *r)
 {
-	for (unsigned i = 0; i < r->job.n_ranks && job_accept_next(r); i++)
+	const uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + JOB_ACCEPTS_NS;
+
+	for (unsigned i = 0;
+	     i < r->job.n_ranks && job_accept_next(r) && clock_ns(CLOCK_MONOTONIC) < until_ns; i++)
 		;
 }
 

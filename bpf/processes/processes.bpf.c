@@ -446,14 +446,18 @@ static __always_inline bool is_ended_by_another(const struct task_struct *task)
 }
 
 /*
- * The kernel filters by the address space of the first thread, which has none any more when it has ended: what
- * the others map from then on gets no breakpoints, and breakpoints go when any other link to their file does.
+ * When the first thread has ended, /proc/PID does not show any more what the others map. For links of one process, the kernel
+ * filters by the address space of the first thread: the others get no breakpoints in what they map from then on, and
+ * breakpoints go when any other link to their file does.
  */
 static __always_inline void follow_exit(struct task_struct *task)
 {
-	if (BPF_CORE_READ(task, signal, live.counter) == 0)
-		send_follow(FOLLOW_EXIT, task->tgid, 0);
-	else if (task->pid == task->tgid && recording && !is_ended_by_another(task))
+	if (BPF_CORE_READ(task, signal, live.counter) == 0) {
+		if (each_links)
+			send_follow(FOLLOW_EXIT, task->tgid, 0);
+		return;
+	}
+	if (task->pid == task->tgid && recording && !is_ended_by_another(task))
 		account_add(ACCOUNT_FIRST_EXITED);
 }
 
@@ -468,7 +472,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		batches_leave_shared(task);
 	if (recording && (traced_flags(pid_tgid >> 32) || has_unsent_batches(task, pid_tgid)))
 		send_exit(task, pid_tgid);
-	if (is_traced && each_links)
+	if (is_traced)
 		follow_exit(task);
 	/* Whether or not anything is recorded: the next process of this number must not be taken for it. */
 	if (is_traced && BPF_CORE_READ(task, signal, live.counter) == 0)

@@ -113,10 +113,18 @@ for each in "one at a time|fork|50|1" "many at once|fork|400|40" "executed by an
 	end "$case" "0 0 "
 done
 
-# Links of one process, with and without root.
 as_root() {
 	exec "$@"
 }
+
+# Nor are its later files attached to where all processes have the same links.
+case="first thread ended, links for all"
+run "$case" as_root first 20 1
+equal "$case: it is counted" "$(field "$summary" first_exited)" 1
+equal "$case: every mark of what was mapped before" "$(field "$summary" marked)" "$(grep -c '^mark' "$tmp/out")"
+end "$case" "0 "
+
+# Links of one process, with and without root.
 for runner in as_user as_root; do
 	case="itself, by another thread ($runner)"
 	run "$case" $runner self 40 1 --no-children

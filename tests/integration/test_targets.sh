@@ -79,6 +79,33 @@ equal "stop: what was ignored is counted" "$(field "$tmp/s" controls_ignored)" 4
 check "stop: and said" grep -q '^4 calls of prof_stop() or prof_dump() ignored' "$tmp/err"
 exec 7>&- 8>&-
 
+# The kernel attaches to nothing that a process maps when its first thread has ended. It is not left out without a word.
+cp "$programs/followed" "$tmp/headless"
+mkfifo "$tmp/headless.in" "$tmp/whole.in"
+"$tmp/headless" first 1 1 <"$tmp/headless.in" >"$tmp/headless.out" &
+exec 7>"$tmp/headless.in"
+"$tmp/headless" fork 1 1 <"$tmp/whole.in" >"$tmp/whole.out" &
+exec 8>"$tmp/whole.in"
+echo >&7
+wait_for "$tmp/headless.out" done
+wait_for "$tmp/whole.out" ready
+headless=$(said "$tmp/headless.out" ready)
+record -n headless --strict
+echo >&8
+wait_for "$tmp/whole.out" done
+kill -INT $recorder
+wait $recorder
+equal "its first thread has ended: exit status of --strict" $? 3
+check "its first thread has ended: the other process is recorded" test "$(field "$tmp/s" marked)" -gt 0
+equal "its first thread has ended: it is counted" "$(field "$tmp/s" processes_not_followed)" 1
+check "its first thread has ended: and named" grep -q "^proftrace: cannot record process '$headless': its first thread" "$tmp/err"
+"$proftrace" -p "$headless" -o "$tmp/t" 2>"$tmp/err"
+equal "its first thread has ended, -p: exit status" $? 1
+check "its first thread has ended, -p: that is said" grep -q "^proftrace: cannot record process '$headless': its first thread" "$tmp/err"
+check "its first thread has ended, -p: with a hint" grep -q '^hint: ' "$tmp/err"
+exec 7>&- 8>&-
+wait
+
 # Those that start while it waits: dynamic and static ones, by name and unknown before.
 cp "$programs/forks" "$tmp/job-dynamic"
 cp "$programs/forks-static" "$tmp/job-static"
@@ -270,7 +297,7 @@ if grep -q '^uprobe_multi links *yes' "$tmp/check" && setcap cap_bpf,cap_perfmon
 		as_nobody "$program" 100 <"$tmp/go" >"$tmp/out" &
 		exec 9>"$tmp/go"
 		wait_for "$tmp/out" ready
-		wait_for "$tmp/err" "proftrace: attached to"
+		wait_for "$tmp/err" "proftrace: process .* is recorded"
 		echo >&9
 		wait_for "$tmp/out" marked
 		echo >&9

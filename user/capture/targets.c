@@ -49,9 +49,16 @@ static void expect_programs(struct capture *c)
 	}
 }
 
-static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
-			  unsigned *n_attached, struct failure *f)
+static void count_not_followed(struct capture *c, unsigned n)
 {
+	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], n, __ATOMIC_RELAXED);
+}
+
+/* `*ret_refused`: those that are none the less there, and that nobody can attach to. */
+static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
+			  unsigned *n_attached, unsigned *ret_refused, struct failure *f)
+{
+	*ret_refused = 0;
 	for (unsigned i = 0; i < n; i++) {
 		int error;
 
@@ -64,8 +71,9 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 		*n_attached += !error;
 		/* It has exited meanwhile, or is not the user's to trace; others may be. */
 		if (error)
-			capture_log(c, error == -ESRCH ? 2 : 1, "%s '%s': %s", f->what, f->object,
-				    f->reason);
+			capture_log(c, error == -ESRCH ? 2 : error != -EOPNOTSUPP, "%s '%s': %s",
+				    f->what, f->object, f->reason);
+		*ret_refused += error == -EOPNOTSUPP;
 	}
 	return 0;
 }
@@ -98,7 +106,7 @@ static int targets_missing(const struct capture *c, unsigned n, struct failure *
 /* Again until nothing new is found: a process may fork while /proc is read. */
 static int search_targets(struct capture *c, unsigned *n_attached, struct failure *f)
 {
-	unsigned i, n, n_new = 1;
+	unsigned i, n, n_new = 1, n_refused = 0;
 	uint32_t *pids;
 	int error = 0;
 
@@ -113,10 +121,11 @@ static int search_targets(struct capture *c, unsigned *n_attached, struct failur
 			failure_hint(f,
 				     "give -n NAME and --user NAME: a process has to match both");
 		} else {
-			error = attach_targets(c, pids, n, &n_new, n_attached, f);
+			error = attach_targets(c, pids, n, &n_new, n_attached, &n_refused, f);
 		}
 		free(pids);
 	}
+	count_not_followed(c, n_refused);
 	return error;
 }
 
@@ -178,8 +187,9 @@ void target_started(struct capture *c, pid_t pid)
 	/* It may have exited again. */
 	if (!capture_attach(c, pid, &f)) {
 		c->late++;
+		capture_log(c, 1, "process %d is recorded", (int)pid);
 		return;
 	}
-	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], 1, __ATOMIC_RELAXED);
+	count_not_followed(c, 1);
 	capture_log(c, 1, "process %d: %s", (int)pid, f.what);
 }

@@ -128,7 +128,8 @@ int record_finish(struct recording *r)
 	     account.late_steps || account.batches_unread || account.files_refused ||
 	     account.kernel_events_lost || account.sched_lost || account.waits_lost ||
 	     account.syscalls_lost || account.stacks_lost || account.sites_refused ||
-	     account.processes_protected || account.unreadable_args || account.unreadable_names ||
+	     account.processes_protected || account.processes_not_followed ||
+	     account.first_exited || account.unreadable_args || account.unreadable_names ||
 	     account.other_names || account.stacks_other || account.python_refused ||
 	     account.frames_unnamed || !includes_are_whole(r) || collector_has_lost(r)))
 		return STATUS_LOSSY;

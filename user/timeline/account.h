@@ -68,7 +68,7 @@ struct account {
 	uint64_t attached_late; /* files whose first marks may be missing */
 	/*
 	 * Where each process has links of its own: processes that were forked, or executed a program in another
-	 * thread than the first, whose first marks may be missing, and the longest time of which; processes whose
+	 * thread than the first, whose first marks may be missing, and the longest time of which. Processes whose
 	 * first thread ended before others did, of which later marks may be missing.
 	 */
 	uint64_t followed_late, followed_late_ns;

@@ -2,9 +2,10 @@
 /*
  * relative
  *
- * Has functions that begin with an instruction that addresses memory relative to itself, and one that is left by a jump to a
- * register that 32-bit programs do not have. Prints `ready PID`; then, for each line of the standard input, calls them and
- * prints `right`, or what is wrong. When such a call crashes it says so, and ends.
+ * Has functions that begin with an instruction that addresses memory relative to itself, one that is left by a jump to a
+ * register that 32-bit programs do not have, and one that begins with an instruction that does nothing in 32-bit programs.
+ * Prints `ready PID`; then, for each line of the standard input, calls them and prints `right`, or what is wrong. When such
+ * a call crashes it says so, and ends.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -44,6 +45,11 @@ __asm__(".pushsection .data\n"
 	"	mov %rdi,%r11\n"
 	"	jmp *%r11\n"
 	"relative_ends register\n"
+	"relative extend\n"
+	"	mov %edi,%edi\n"
+	"	lea 1(%rdi),%rax\n"
+	"	ret\n"
+	"relative_ends extend\n"
 	"relative end\n"
 	"	mov $17,%eax\n"
 	"	ret\n"
@@ -55,6 +61,7 @@ const int *relative_address(void);
 int relative_jump(void);
 int relative_end(void);
 int relative_register(int (*target)(void));
+uint64_t relative_extend(uint64_t number);
 
 static void crashed(int signal)
 {
@@ -78,11 +85,13 @@ int main(void)
 	while (fgets(line, sizeof(line), stdin)) {
 		int load = relative_load(), address = *relative_address(), jump = relative_jump(),
 		    left = relative_register(relative_end);
+		uint64_t extended = relative_extend(0x700000004);
 
-		if (load == 4711 && address == 4711 && jump == 17 && left == 17)
+		if (load == 4711 && address == 4711 && jump == 17 && left == 17 && extended == 5)
 			puts("right");
 		else
-			printf("wrong: %d %d %d %d\n", load, address, jump, left);
+			printf("wrong: %d %d %d %d %llx\n", load, address, jump, left,
+			       (unsigned long long)extended);
 	}
 	return 0;
 }

@@ -60,9 +60,21 @@ static void find_prefixes(const uint8_t *bytes, size_t n, bool *ret_addresses, b
 }
 
 /*
- * Whether the kernel makes the same of it if it takes it for a 32-bit instruction. Apart from its position, an instruction
- * that goes on to the next one is executed as it is, however it was decoded; and what is emulated (direct calls and jumps,
- * returns, nops) is decoded alike without such prefixes.
+ * Instructions that go on to the next one and that no kernel takes for others of 32-bit programs: what begins with a REX prefix
+ * is `inc` or `dec` to it and executed as it is; `push` and nops are emulated alike; comparisons write no register. A kernel
+ * may emulate all others, as Linux 6.19 does with `mov %edi,%edi`, which is a nop in 32-bit programs alone. So this lists what
+ * functions often begin with, and leaves out the rest.
+ */
+static bool goes_on_alike(const uint8_t *bytes, const struct x86_instruction *x)
+{
+	return x->use == X86_NOP || (bytes[0] & 0xf0) == 0x40 || (bytes[0] & 0xf8) == 0x50 ||
+	       !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4) /* endbr64 */ ||
+	       memchr("\x38\x39\x3a\x3b\x3c\x3d\x84\x85\xa8\xa9", bytes[0], 10);
+}
+
+/*
+ * Whether the kernel makes the same of it if it takes it for a 32-bit instruction. What is emulated of branches (direct calls
+ * and jumps, returns) is decoded alike without such prefixes.
  */
 static bool decoded_alike(const uint8_t *bytes, size_t n)
 {
@@ -71,15 +83,14 @@ static bool decoded_alike(const uint8_t *bytes, size_t n)
 
 	if (!x86_decode(bytes, n, &x))
 		return false;
-	if (x.use == X86_NOP)
-		return true;
 	find_prefixes(bytes, n, &addresses, &others);
-	/* With a changed address, the operand is not evaluated. */
+	/* With a changed address, the operand is not evaluated, and has another length. */
 	if (x.target.form == USDT_RELATIVE || addresses)
 		return false;
-	if (x.flow == X86_ON || x.flow == X86_STOP)
-		return true;
-	return !others && x.flow != X86_INDIRECT && (x.flow != X86_CALL || x.direct);
+	if (x.flow == X86_ON)
+		return goes_on_alike(bytes, &x);
+	return x.flow == X86_STOP ||
+	       (!others && x.flow != X86_INDIRECT && (x.flow != X86_CALL || x.direct));
 }
 
 /* The length of an instruction of which the kernel keeps the bytes as they are; 0: it does not, or they say too little. */

@@ -5,6 +5,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,18 +22,50 @@ static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 	return parent == getpid() || parent == recorder || process_protected(directory);
 }
 
+/* Another thread shows the program of a process whose first one has ended. */
+static int open_other_thread(int directory, pid_t pid)
+{
+	const struct dirent *entry;
+	char path[32], program;
+	int thread = -1;
+	DIR *tasks;
+
+	if (!process_lacks_first(directory))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && thread < 0 && (entry = readdir(tasks))) {
+		thread = openat(dirfd(tasks), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (thread >= 0 && readlinkat(thread, "exe", &program, 1) <= 0) {
+			close(thread);
+			thread = -1;
+		}
+	}
+	if (tasks)
+		closedir(tasks);
+	return thread;
+}
+
 /* The kernel's threads have no program, and no user may trace what is another's. */
 static bool is_found(const struct target_filter *filter, const struct target_containers *containers,
 		     int directory, pid_t pid, pid_t recorder)
 {
+	int thread = -1;
+	bool matches;
 	struct stat st;
 	char program;
 
 	if (getuid() && (fstat(directory, &st) || st.st_uid != getuid()))
 		return false;
-	return readlinkat(directory, "exe", &program, 1) > 0 &&
-	       target_filter_matches(filter, containers, directory) &&
-	       !is_own_process(directory, pid, recorder);
+	if (readlinkat(directory, "exe", &program, 1) <= 0) {
+		thread = open_other_thread(directory, pid);
+		if (thread < 0)
+			return false;
+	}
+	matches = target_filter_matches(filter, containers, thread < 0 ? directory : thread);
+	if (thread >= 0)
+		close(thread);
+	return matches && !is_own_process(directory, pid, recorder);
 }
 
 int processes_find(const struct target_filter *filter, const struct target_containers *containers,

@@ -178,6 +178,14 @@ static long status_number(int directory, const char *line)
 	return at ? strtol(at + strlen(line), NULL, 10) : error ? error : -ENODATA;
 }
 
+bool process_lacks_first(int directory)
+{
+	char text[512];
+
+	read_whole(directory, "status", text, sizeof(text));
+	return strstr(text, "\nState:\tZ") && status_number(directory, "\nThreads:\t") > 1;
+}
+
 pid_t process_parent(int directory)
 {
 	long parent = status_number(directory, "\nPPid:\t");

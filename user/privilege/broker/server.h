@@ -97,6 +97,8 @@ uint64_t processes_protected(void);
 pid_t process_parent(int directory); /* 0 if it is unknown */
 /* Not a thread's number (/proc finds those too), and not a zombie. */
 bool process_alive(int directory);
+/* Only its first thread has ended. Under the number of the process, the kernel does not show its program and memory any more. */
+bool process_lacks_first(int directory);
 /* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
 /* requested.c: the processes that the recorder may name. */

@@ -378,7 +378,7 @@ static void add_expected(struct capture *c, pid_t pid)
 	if (!c->processes)
 		__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	process_add(c, pid, false);
-	process_place_emit(c, pid);
+	process_place_emit(c, pid, true);
 }
 
 /* Nobody else gets the number of a child that was not waited for; of others the broker knows the start. */

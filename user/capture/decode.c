@@ -541,7 +541,7 @@ static void emit_kernel_event(struct capture *c, const struct record *r, size_t 
 	if (r->kind == RECORD_FORK && r->tgid == r->tid)
 		process_place_inherit(c, (pid_t)e->id, (pid_t)r->tgid);
 	else if (r->kind == RECORD_EXEC)
-		process_place_emit(c, (pid_t)r->tgid);
+		process_place_emit(c, (pid_t)r->tgid, false);
 	if (r->kind != RECORD_EXIT)
 		return;
 	selection_forget(c, r->tid);

@@ -158,6 +158,7 @@ struct traced_process {
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
+	bool is_expected; /* to execute its program, whose environment it has */
 	unsigned n_mapped; /* files at the last call of its linker, where it cannot be held */
 	struct resolved_mapping *resolved; /* since it executed its program (file_key.c) */
 	uint32_t n_resolved, resolved_capacity;
@@ -663,8 +664,11 @@ void process_set_paused(struct capture *c, pid_t pid, bool paused);
 struct traced_process *process_find(const struct capture *c, pid_t pid);
 /* A hidden process is mentioned in the trace from now on. */
 void process_show(struct capture *c, const struct broker_target *target);
-/* places.c: emits the container, the unit and the inner PID of a traced process. */
-void process_place_emit(struct capture *c, pid_t pid);
+/*
+ * places.c: emits the rank, the container, the unit and the inner PID of a traced process. `is_expected`: its next program has the
+ * environment that it has now.
+ */
+void process_place_emit(struct capture *c, pid_t pid, bool is_expected);
 /* The same for a child, which is where its parent is. */
 void process_place_inherit(struct capture *c, pid_t parent, pid_t child);
 void places_free(struct capture *c);

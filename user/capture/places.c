@@ -82,12 +82,20 @@ static void emit_place(struct capture *c, const struct traced_process *p, long i
 	capture_emit(c, &e);
 }
 
-/* The ranks of a job that share a recorder are told apart by this. */
-static void find_rank(struct capture *c, struct traced_process *p)
+/*
+ * The ranks of a job that share a recorder are told apart by this. A process that is expected to execute its program has the
+ * environment for it already.
+ */
+static void find_rank(struct capture *c, struct traced_process *p, bool is_expected)
 {
 	char rank[12], text[24];
 
-	if (target_rank(p->pid, rank, sizeof(rank)))
+	if (p->is_expected) {
+		p->is_expected = false;
+		return;
+	}
+	p->is_expected = is_expected;
+	if (target_rank(p->pid, is_expected, rank, sizeof(rank)))
 		capture_log(c, 0, "process %d has no rank in the trace: %s", (int)p->pid,
 			    "it holds the lock of its memory, where its environment is");
 	if (!rank[0])
@@ -96,7 +104,7 @@ static void find_rank(struct capture *c, struct traced_process *p)
 	p->rank = names_intern_string(c->options.names, text);
 }
 
-void process_place_emit(struct capture *c, pid_t pid)
+void process_place_emit(struct capture *c, pid_t pid, bool is_expected)
 {
 	struct traced_process *p = process_find(c, pid);
 	const struct name *before = p ? p->place : NULL;
@@ -120,7 +128,7 @@ void process_place_emit(struct capture *c, pid_t pid)
 		p->place = names_intern(c->options.names, text, strlen(text), MAX_NAME);
 	}
 	close(directory);
-	find_rank(c, p);
+	find_rank(c, p, is_expected);
 	if (p->place && p->place != before)
 		count_place(c, p->place);
 	emit_place(c, p, p->has_inner_pid ? inner : 0);
@@ -134,7 +142,7 @@ void process_place_inherit(struct capture *c, pid_t parent, pid_t child)
 	if (!p || p->is_hidden)
 		return;
 	if (!from || from->has_inner_pid) {
-		process_place_emit(c, child);
+		process_place_emit(c, child, false);
 		return;
 	}
 	p->place = from->place;

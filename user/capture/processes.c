@@ -412,7 +412,7 @@ void process_show(struct capture *c, const struct broker_target *target)
 		return;
 	p->is_hidden = false;
 	process_names(c, target);
-	process_place_emit(c, target->pid);
+	process_place_emit(c, target->pid, false);
 }
 
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)

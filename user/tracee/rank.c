@@ -3,10 +3,12 @@
 #include "tracee/rank.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tracee/memory/target_memory.h"
 
@@ -41,16 +43,18 @@ static const char *environment_find(const char *environment, size_t size, const 
 }
 
 /* Reads the whole environment and adds a NUL. NULL: it may not be read; *ret_error is -EAGAIN if it cannot be for now. */
-static char *environment_read(pid_t pid, size_t *ret_size, int *ret_error)
+static char *environment_read(pid_t pid, bool is_ours, size_t *ret_size, int *ret_error)
 {
 	size_t size = 0, capacity = 0;
 	struct target_memory *memory;
 	char path[32], *bytes = NULL;
 	ssize_t n = 1;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-	memory = target_memory_at(path);
-	while (memory && n > 0 && size < MAX_ENVIRONMENT) {
+	fd = is_ours ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	memory = is_ours ? NULL : target_memory_at(path);
+	while ((memory || fd >= 0) && n > 0 && size < MAX_ENVIRONMENT) {
 		size_t more = capacity ? capacity : 16384;
 		char *grown = realloc(bytes, capacity + more);
 
@@ -58,13 +62,17 @@ static char *environment_read(pid_t pid, size_t *ret_size, int *ret_error)
 			break;
 		bytes = grown;
 		capacity += more;
-		n = target_memory_read_text(memory, size, bytes + size, capacity - size - 1);
+		n = is_ours ? pread(fd, bytes + size, capacity - size - 1, (off_t)size)
+			    : target_memory_read_text(memory, size, bytes + size,
+						      capacity - size - 1);
 		if (n > 0)
 			size += (size_t)n;
 		if (size < capacity - 1)
 			break;
 	}
 	target_memory_free(memory);
+	if (fd >= 0)
+		close(fd);
 	if (bytes)
 		bytes[size] = '\0';
 	*ret_size = size;
@@ -76,7 +84,7 @@ int target_has_role(pid_t pid, const char *role)
 {
 	size_t length = 0;
 	int error;
-	char *environment = environment_read(pid, &length, &error);
+	char *environment = environment_read(pid, false, &length, &error);
 	const char *value = NULL;
 	bool has;
 
@@ -88,11 +96,11 @@ int target_has_role(pid_t pid, const char *role)
 	return error ? error : has;
 }
 
-int target_rank(pid_t pid, char *out, size_t size)
+int target_rank(pid_t pid, bool is_ours, char *out, size_t size)
 {
 	size_t i, length = 0;
 	int error = 0;
-	char *environment = pid ? environment_read(pid, &length, &error) : NULL;
+	char *environment = pid ? environment_read(pid, is_ours, &length, &error) : NULL;
 
 	out[0] = '\0';
 	for (i = 0; !error && i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -145,7 +153,7 @@ unsigned target_local_ranks(void)
 	char rank[12];
 	unsigned n;
 
-	target_rank(0, rank, sizeof(rank));
+	target_rank(0, true, rank, sizeof(rank));
 	if (!rank[0])
 		return 0;
 	n = local_number(getenv("OMPI_COMM_WORLD_LOCAL_SIZE"));

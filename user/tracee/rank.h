@@ -3,6 +3,7 @@
 #ifndef PROFTRACE_TRACEE_RANK_H
 #define PROFTRACE_TRACEE_RANK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,9 +11,9 @@
  * Reads the rank from the environment of `pid` (0: our own, which a command inherits): the variable of torchrun
  * (RANK), Open MPI (OMPI_COMM_WORLD_RANK) or Slurm (SLURM_PROCID). Only digits are accepted, because the rank becomes
  * part of file names. `out` is empty if there is none or it may not be read. Returns 0, or -EAGAIN if it cannot be read for
- * now, because the process holds the lock of its memory.
+ * now, because the process holds the lock of its memory: which one that `is_ours`, as it has not executed its program yet, does not.
  */
-int target_rank(pid_t pid, char *out, size_t size);
+int target_rank(pid_t pid, bool is_ours, char *out, size_t size);
 
 /*
  * The number of ranks that the launcher of this process starts on this machine, as its environment says: that of Open
@@ -21,8 +22,8 @@ int target_rank(pid_t pid, char *out, size_t size);
 unsigned target_local_ranks(void);
 
 /*
- * Whether the role of `pid` is `role` (1 or 0; -EAGAIN: it cannot be read for now): the value of PROFTRACE_ROLE in the environment with which it was started, or
- * else of DMLC_ROLE, which MXNet sets ("server", "worker", "scheduler").
+ * Whether the role of `pid` is `role` (1 or 0; -EAGAIN: it cannot be read for now): the value of PROFTRACE_ROLE in the
+ * environment with which it was started, or else of DMLC_ROLE, which MXNet sets ("server", "worker", "scheduler").
  */
 int target_has_role(pid_t pid, const char *role);
 

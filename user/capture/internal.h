@@ -158,7 +158,7 @@ struct traced_process {
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
-	bool is_expected; /* to execute its program, whose environment it has */
+	bool is_expected;  /* to execute its program, whose environment it has */
 	unsigned n_mapped; /* files at the last call of its linker, where it cannot be held */
 	struct resolved_mapping *resolved; /* since it executed its program (file_key.c) */
 	uint32_t n_resolved, resolved_capacity;

@@ -40,7 +40,7 @@ struct background {
 	bool sequential; /* libbpf loads all programs itself */
 	bool whole;	 /* dead code stays in them */
 	struct bpf_map *constants;
-	int turn_function; /* what load.c puts into the programs that hold threads, before they are loaded */
+	int turn_function; /* what handlers.c puts into the programs that hold threads, before they are loaded */
 
 	pthread_t types_thread;
 	bool opens_types;

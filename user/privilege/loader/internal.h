@@ -5,6 +5,7 @@
 
 #include "privilege/loader/loader.h"
 
+struct background;
 struct bpf_program;
 struct kernel_types;
 struct proftrace_bpf;
@@ -20,6 +21,12 @@ struct bpf_program *programs_marks(const struct proftrace_bpf *skel,
 				   const struct broker_config *config);
 /* The number of ring buffers. */
 unsigned configured_buffers(const struct broker_config *config);
+/* handlers.c: of libbpf for sections of programs, registered while they are loaded. Returns negative errno if one is not. */
+struct handlers {
+	int watchers, marks, holds;
+};
+int handlers_register(struct handlers *h, struct background *background);
+void handlers_unregister(const struct handlers *h);
 /* counter_off.c: sets counter_off_in of bpf/state.h. */
 void find_counter_off(struct proftrace_bpf *skel);
 /* Whether the programs that are attached see a thread that forbids itself the counter. */

@@ -528,7 +528,7 @@ check: all man test-programs
 # KERNELS: which of the guests in tests/kernels/run.sh; all without. KERNEL_IMAGE: what the one guest boots instead.
 test-kernels:
 	tools/packages.sh --kernels
-	+$(MAKE) --no-print-directory $(JOBS) all static $(TEST_PROGRAMS) $B/tests/tools/canon
+	+$(MAKE) --no-print-directory $(JOBS) all static $(TEST_PROGRAMS) $B/tests/attacks/relative $B/tests/tools/canon
 	tests/kernels/run.sh $(KERNELS)
 
 # What other languages need is large, so it is not among the packages of `make test`.

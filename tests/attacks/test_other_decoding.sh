@@ -8,45 +8,8 @@ need_tracing
 [ "$(uname -m)" = x86_64 ] || { skip "other decoding" "32-bit processes of other machines get no breakpoints"; finish; }
 program=$attacks/relative
 
-# other FILE: maps the file from that page on which has the functions, writes `ready`,
-# and waits for the end of its input. It needs no library, so no 32-bit compiler either.
 code=$(readelf -lW "$program" | awk '$1 == "LOAD" && $7 $8 == "RE" { print $2 }')
-cat >"$tmp/other.s" <<'END'
-	.globl _start
-_start:	mov $5, %eax		# open
-	mov 8(%esp), %ebx
-	xor %ecx, %ecx
-	int $0x80
-	mov %eax, %edi
-	mov $page, %ebp
-	mov $192, %eax		# mmap2, private, readable and executable
-	xor %ebx, %ebx
-	mov $0x100000, %ecx
-	mov $5, %edx
-	mov $2, %esi
-	int $0x80
-	cmp $0xfffff000, %eax
-	ja end
-	mov $4, %eax		# write
-	mov $1, %ebx
-	mov $ready, %ecx
-	mov $6, %edx
-	int $0x80
-more:	mov $3, %eax		# read
-	xor %ebx, %ebx
-	mov $byte, %ecx
-	mov $1, %edx
-	int $0x80
-	test %eax, %eax
-	jg more
-end:	mov $1, %eax		# exit
-	xor %ebx, %ebx
-	int $0x80
-	.data
-ready:	.ascii "ready\n"
-byte:	.byte 0
-END
-if ! command as --32 --defsym page=$((code / 4096)) "$tmp/other.s" -o "$tmp/other.o" 2>/dev/null || ! ld -m elf_i386 "$tmp/other.o" -o "$tmp/other" 2>/dev/null; then
+if ! command as --32 --defsym page=$((code / 4096)) "$root/tests/attacks/programs/maps_file.s" -o "$tmp/other.o" 2>/dev/null || ! ld -m elf_i386 "$tmp/other.o" -o "$tmp/other" 2>/dev/null; then
 	skip "other decoding" "needs an assembler and a linker for 32-bit programs"
 	finish
 fi

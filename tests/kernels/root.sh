@@ -40,6 +40,17 @@ cp -r "$build/tests/programs" "$tree/proftrace/build/tests/"
 for tool in canon stacks filters foreign let_go; do
 	cp "$build/tests/tools/$tool" "$tree/proftrace/build/tests/tools/"
 done
+# A 32-bit process has a file mapped in guest/test_decoding.sh.
+relative=$build/tests/attacks/relative
+if [ "$triplet" = x86_64-linux-gnu ]; then
+	page=$(readelf -lW "$relative" | awk '$1 == "LOAD" && $7 $8 == "RE" { print $2 }')
+	mkdir "$tree/proftrace/build/tests/attacks"
+	cp "$relative" "$tree/proftrace/build/tests/attacks/"
+	as --32 --defsym page=$((page / 4096)) "$root/tests/attacks/programs/maps_file.s" -o "$out.o" &&
+		ld -m elf_i386 "$out.o" -o "$tree/proftrace/build/tests/attacks/maps_file" ||
+		echo "no assembler for 32-bit programs" >&2
+	rm -f "$out.o"
+fi
 chmod 755 "$tree/init" "$tree/bin/"*
 printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$tree/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$tree/etc/group"

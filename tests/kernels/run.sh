@@ -24,8 +24,8 @@ every=test_features,test_counts,test_threads
 # that take long come first, and before them the one for arm64, for which everything has to be built.
 guests="
 arm64-6.12	arm64 6.12 1 yes no.faster $every,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample,test_unwind WANT_SIGNED=1
-6.1		amd64 6.1  1 no  no.faster $every,test_options,test_target,test_loss,test_follow,test_attach,test_tables,test_one_file,test_starts,test_clocks,test_rights,test_func,test_sched
-7.2		amd64 7.2  1 yes 10-byte   $every,test_follow,test_foreign_usdt,test_batch,test_sched
+6.1		amd64 6.1  1 no  no.faster $every,test_decoding,test_options,test_target,test_loss,test_follow,test_attach,test_tables,test_one_file,test_starts,test_clocks,test_rights,test_func,test_sched
+7.2		amd64 7.2  1 yes 10-byte   $every,test_decoding,test_follow,test_foreign_usdt,test_batch,test_sched
 6.12-8		amd64 6.12 8 yes no.faster test_cpus
 6.12		amd64 6.12 2 yes no.faster $every,test_closed,test_capabilities,test_control,test_lockdown
 6.18		amd64 6.18 1 yes 5-byte    $every,test_follow,test_sched preempt=full

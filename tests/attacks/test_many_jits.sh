@@ -11,9 +11,9 @@ chmod 755 "$tmp"
 jit=$tmp/jits-$$
 cp "$attacks/many_jits" "$jit"
 start_recorder -e none --sample 997 --strict --summary-json "$tmp/s" -n "$(basename "$jit")" --wait
-as "$two_uid" "$two_gid" "$jit" 2 early_code
-as "$one_uid" "$one_gid" "$jit" 300 many_code
-as "$two_uid" "$two_gid" "$jit" 2 late_code
+as "$two_uid" "$two_gid" "$jit" 2 early_code 500
+as "$one_uid" "$one_gid" "$jit" 300 many_code 40
+as "$two_uid" "$two_gid" "$jit" 2 late_code 500
 kill -TERM $recorder
 ends $recorder
 equal "some have no names: --strict fails" $? 3

@@ -194,6 +194,18 @@ uint64_t processes_protected(void)
 	return 0;
 }
 
+int runs_this_program(int directory)
+{
+	(void)directory;
+	return 0;
+}
+
+bool process_lacks_first(int directory)
+{
+	(void)directory;
+	return false;
+}
+
 bool process_alive(int directory)
 {
 	must(directory >= 0);

@@ -290,7 +290,8 @@ static void finds_the_same_code_by_questions(void **state)
 {
 	const struct mapping_query next = { .size = sizeof(next), .flags = MAPPING_OR_NEXT };
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	void *file = map_code_of("/tmp/proftrace-unit\nmaps (deleted)");
+	char path[64], shown[64];
+	void *file;
 	void *none = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	static struct code text, asked;
@@ -298,6 +299,9 @@ static void finds_the_same_code_by_questions(void **state)
 	bool deleted = false;
 
 	(void)state;
+	snprintf(path, sizeof(path), "/tmp/proftrace-unit-%d\nmaps (deleted)", (int)getpid());
+	snprintf(shown, sizeof(shown), "/tmp/proftrace-unit-%d\\012maps (deleted)", (int)getpid());
+	file = map_code_of(path);
 	assert_true(fd >= 0 && file != MAP_FAILED && none != MAP_FAILED);
 	assert_true(maps_read(fd, see_code, &text) > 5);
 	assert_true(maps_read_executable(fd, see_code, &asked) > 3);
@@ -308,7 +312,7 @@ static void finds_the_same_code_by_questions(void **state)
 		struct mapping *a = &asked.list[i], *b = &text.list[i];
 
 		assert_string_equal(a->path, b->path);
-		deleted |= a->deleted && !strcmp(a->path, "/tmp/proftrace-unit\\012maps (deleted)");
+		deleted |= a->deleted && !strcmp(a->path, shown);
 		free((char *)a->path);
 		free((char *)b->path);
 		a->path = b->path = NULL;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors that have to be at their numbers, and what is known of files without a request to their file system. */
 #ifndef PROFTRACE_BASE_DESCRIPTORS_H
 #define PROFTRACE_BASE_DESCRIPTORS_H
 

@@ -84,7 +84,7 @@ static void emit_place(struct capture *c, const struct traced_process *p, long i
 
 /*
  * The ranks of a job that share a recorder are told apart by this. A process that is expected to execute its program has the
- * environment for it already.
+ * environment for it already, but it may not be readable.
  */
 static void find_rank(struct capture *c, struct traced_process *p, bool is_expected)
 {
@@ -94,10 +94,10 @@ static void find_rank(struct capture *c, struct traced_process *p, bool is_expec
 		p->is_expected = false;
 		return;
 	}
-	p->is_expected = is_expected;
-	if (target_rank(p->pid, is_expected, rank, sizeof(rank)))
+	if (target_rank(p->pid, is_expected, rank, sizeof(rank)) && !p->rank)
 		capture_log(c, 0, "process %d has no rank in the trace: %s", (int)p->pid,
 			    "it holds the lock of its memory, where its environment is");
+	p->is_expected = is_expected && rank[0];
 	if (!rank[0])
 		return;
 	snprintf(text, sizeof(text), "rank %s", rank);

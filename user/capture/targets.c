@@ -54,27 +54,30 @@ static void count_not_followed(struct capture *c, unsigned n)
 	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], n, __ATOMIC_RELAXED);
 }
 
-/* `*ret_refused`: those that are none the less there, and that nobody can attach to. */
+/* `*n_refused`: of those that are there, and that nobody can attach to. So many were named the time before. */
 static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
-			  unsigned *n_attached, unsigned *ret_refused, struct failure *f)
+			  unsigned *n_attached, unsigned *n_refused, struct failure *f)
 {
-	*ret_refused = 0;
+	unsigned refused = 0;
+
 	for (unsigned i = 0; i < n; i++) {
-		int error;
+		int error, verbosity;
 
 		if (capture_traces(c, (pid_t)pids[i]))
 			continue;
-		(*n_new)++;
 		error = capture_attach(c, (pid_t)pids[i], f);
 		if (error == -ECANCELED || error == -EPIPE)
 			return error;
+		*n_new += !error || error == -ESRCH;
 		*n_attached += !error;
 		/* It has exited meanwhile, or is not the user's to trace; others may be. */
+		verbosity = error == -ESRCH ? 2 : 1;
+		if (error == -EOPNOTSUPP && ++refused > *n_refused)
+			verbosity = 0;
 		if (error)
-			capture_log(c, error == -ESRCH ? 2 : error != -EOPNOTSUPP, "%s '%s': %s",
-				    f->what, f->object, f->reason);
-		*ret_refused += error == -EOPNOTSUPP;
+			capture_log(c, verbosity, "%s '%s': %s", f->what, f->object, f->reason);
 	}
+	*n_refused = refused;
 	return 0;
 }
 

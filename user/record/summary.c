@@ -131,7 +131,7 @@ static const struct summary_count problem_counts[] = {
 	  "run with sudo" },
 	{ offsetof(struct account, first_exited),
 	  "process[ runs|es run] on without [its|their] first thread: later marks may be missing",
-	  "run with sudo" },
+	  NULL },
 	{ offsetof(struct account, batches_unread),
 	  "batch[|es] could not be read to [its|their] end: the last marks in [it|them] may be "
 	  "missing",
@@ -144,7 +144,7 @@ static const struct summary_count problem_counts[] = {
 	  NULL },
 	{ offsetof(struct account, processes_not_followed),
 	  "process[ was|es were] not followed: [it|they] ended too soon, there are too "
-	  "many, or [its|their] cgroups are too deep",
+	  "many, [its|their] cgroups are too deep, or [its|their] first thread has ended",
 	  NULL },
 	{ offsetof(struct account, processes_protected),
 	  "process[ was|es were] not recorded: [it has|they have] the name of a broker of "

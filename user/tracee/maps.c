@@ -197,7 +197,7 @@ struct maps_query {
 };
 
 /* The first executable mapping from the address on. Returns 0 or negative errno. */
-static int maps_ask(int fd, uint64_t address, struct maps_query *q, struct mapping *m)
+static int maps_query(int fd, uint64_t address, struct maps_query *q, struct mapping *m)
 {
 	const struct mapping_query next = {
 		.size = sizeof(next),
@@ -259,7 +259,7 @@ int maps_read_executable(int fd, mapping_fn each, void *context)
 	if (!q)
 		return -ENOMEM;
 	while (!result) {
-		result = maps_ask(fd, address, q, &m);
+		result = maps_query(fd, address, q, &m);
 		if (result)
 			break;
 		maps_answer(q, &m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * many_jits N NAME: so many children, sixteen at the same time, each of which generates code with this name in its perf map and
- * runs it for 30 ms of CPU time, so that it is sampled and scanned.
+ * many_jits N NAME MS: so many children, sixteen at the same time, each of which generates code with this name in its perf map and
+ * runs it for so much CPU time, so that it is sampled and scanned.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define AT_ONCE 16
 
-static int run(const char *name)
+static int run(const char *name, long ms)
 {
 #ifdef __x86_64__
 	static const unsigned char loop[] = {
@@ -40,20 +40,20 @@ static int run(const char *name)
 	do {
 		((void (*)(long))code)(1000000);
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	} while (!used.tv_sec && used.tv_nsec < 30000000);
+	} while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < ms);
 	unlink(path);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	int n = argc > 2 ? atoi(argv[1]) : 0, failed = 0, status;
+	int n = argc > 3 ? atoi(argv[1]) : 0, failed = 0, status;
 
 	for (int i = 0; i < n + AT_ONCE; i++) {
 		if (i >= AT_ONCE && wait(&status) > 0)
 			failed |= status;
 		if (i < n && !fork())
-			_exit(run(argv[2]));
+			_exit(run(argv[2], atol(argv[3])));
 	}
 	while (wait(&status) > 0)
 		failed |= status;

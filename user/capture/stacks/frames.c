@@ -71,11 +71,16 @@ static void rescan_code(struct capture *c, struct stack_process *p)
 static const struct code_frame *new_code_frame(struct stacks *s, const struct stack_process *p,
 					       const struct code *code, uint64_t address)
 {
+	const uint32_t before = callstacks_frames(s->store);
+	const struct code_frame *frame;
 	uint64_t offset;
 
-	s->unmapped += code && !code->mapping;
-	if (!code || !code->mapping)
-		return callstacks_frame(s->store, NULL, address, NULL);
+	if (!code || !code->mapping) {
+		frame = callstacks_frame(s->store, NULL, address, NULL);
+		/* Each address once. */
+		s->unmapped += code && callstacks_frames(s->store) != before;
+		return frame;
+	}
 	if (code->mapping->kind == CODE_JIT && p->has_jit_dump)
 		address = jit_slot_address(s, address, p->at_ns);
 	if (code->mapping->kind == CODE_JIT) {

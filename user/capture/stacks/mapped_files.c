@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "capture/stacks/internal.h"
 
 #define MAX_SAME	1000	      /* files of the same path and build id */
@@ -254,7 +255,7 @@ static const struct code_mapping *find_mapping(struct mapped_files *m, struct co
 	bool is_uncompared = false;
 	uint32_t before = 0;
 
-	if (file && fstat(file->fd, &st))
+	if (file && descriptors_stat(file->fd, &st))
 		st.st_size = 0;
 	for (unsigned n = 1; n <= MAX_SAME; n++) {
 		int equal;

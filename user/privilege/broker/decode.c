@@ -61,15 +61,23 @@ static void find_prefixes(const uint8_t *bytes, size_t n, bool *ret_addresses, b
 
 /*
  * Instructions that go on to the next one and that no kernel takes for others of 32-bit programs: what begins with a REX prefix
- * is `inc` or `dec` to it and executed as it is; `push` and nops are emulated alike; comparisons write no register. A kernel
- * may emulate all others, as Linux 6.19 does with `mov %edi,%edi`, which is a nop in 32-bit programs alone. So this lists what
- * functions often begin with, and leaves out the rest.
+ * is `inc` or `dec` to it and executed as it is; `push` and nops are emulated alike; what compares, reads or writes memory, or
+ * sets a register whatever it was, is the same. A kernel may emulate all others, as Linux 6.19 does with `mov %edi,%edi`, which is a nop
+ * in 32-bit programs alone. So this lists what functions often begin with, and leaves out the rest.
  */
 static bool goes_on_alike(const uint8_t *bytes, const struct x86_instruction *x)
 {
-	return x->use == X86_NOP || (bytes[0] & 0xf0) == 0x40 || (bytes[0] & 0xf8) == 0x50 ||
-	       !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4) /* endbr64 */ ||
-	       memchr("\x38\x39\x3a\x3b\x3c\x3d\x84\x85\xa8\xa9", bytes[0], 10);
+	const uint8_t c = bytes[0];
+	const bool is_in_memory = bytes[1] >> 6 != 3;
+
+	if (x->use == X86_NOP || (c & 0xf0) == 0x40 || (c & 0xf8) == 0x50 || (c & 0xf8) == 0xb8)
+		return true;
+	if (c == 0x80 || c == 0x81 || c == 0x83) /* with 7: cmp */
+		return (bytes[1] >> 3 & 7) == 7;
+	return memchr("\x38\x39\x3a\x3b\x3c\x3d\x84\x85\xa8\xa9", c, 10) ||
+	       ((c == 0x31 || c == 0x33) && !is_in_memory) || /* xor */
+	       (c >= 0x88 && c <= 0x8b && is_in_memory) ||
+	       !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4); /* endbr64 */
 }
 
 /*

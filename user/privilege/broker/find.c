@@ -35,6 +35,8 @@ static int open_other_thread(int directory, pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	tasks = opendir(path);
 	while (tasks && thread < 0 && (entry = readdir(tasks))) {
+		if (entry->d_name[0] == '.')
+			continue;
 		thread = openat(dirfd(tasks), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (thread >= 0 && readlinkat(thread, "exe", &program, 1) <= 0) {
 			close(thread);
@@ -62,9 +64,11 @@ static bool is_found(const struct target_filter *filter, const struct target_con
 		if (thread < 0)
 			return false;
 	}
-	matches = target_filter_matches(filter, containers, thread < 0 ? directory : thread);
-	if (thread >= 0)
+	matches = target_filter_matches(filter, containers, directory);
+	if (thread >= 0) {
+		matches = matches || target_filter_matches(filter, containers, thread);
 		close(thread);
+	}
 	return matches && !is_own_process(directory, pid, recorder);
 }
 

@@ -180,10 +180,14 @@ static long status_number(int directory, const char *line)
 
 bool process_lacks_first(int directory)
 {
+	struct stat
+		threads; /* a directory has one link for each of its directories, and two more */
 	char text[512];
 
+	if (fstatat(directory, "task", &threads, 0) || threads.st_nlink <= 3)
+		return false;
 	read_whole(directory, "status", text, sizeof(text));
-	return strstr(text, "\nState:\tZ") && status_number(directory, "\nThreads:\t") > 1;
+	return strstr(text, "\nState:\tZ");
 }
 
 pid_t process_parent(int directory)
@@ -206,7 +210,7 @@ static bool error_protects(long error)
 /* The numbers of a file, which the kernel has, without a request to its file system, which may never answer. */
 static int file_numbers(int directory, const char *path, struct statx *ret)
 {
-	return statx(directory, path, AT_STATX_DONT_SYNC, 0, ret) ? -errno : 0;
+	return statx(directory, path, AT_STATX_DONT_SYNC, STATX_INO, ret) ? -errno : 0;
 }
 
 int runs_this_program(int directory)

@@ -65,7 +65,7 @@ static int chosen_not_read(unsigned n, struct failure *f)
 	char object[16];
 
 	snprintf(object, sizeof(object), "%u", n);
-	return failure_set(f, -EAGAIN, "cannot read the role of so many processes:", object,
+	return failure_set(f, -EAGAIN, "cannot read the role of processes", object,
 			   "they hold the lock of their memory, where their environment is");
 }
 

@@ -343,6 +343,26 @@ bool process_protected(int directory)
 	return true;
 }
 
+int process_explain(pid_t pid, struct failure *f)
+{
+	char path[32];
+	int directory;
+	bool lacks_first;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	lacks_first = directory >= 0 && process_lacks_first(directory);
+	if (directory >= 0)
+		close(directory);
+	if (!lacks_first)
+		return -ESRCH;
+	snprintf(path, sizeof(path), "%d", (int)pid);
+	failure_set(f, -EOPNOTSUPP, "cannot record process", path,
+		    "its first thread has ended before others");
+	failure_hint(f, "record it from its beginning: -n NAME --wait, or -- COMMAND");
+	return -EOPNOTSUPP;
+}
+
 int process_directory(const struct broker_target *target, struct failure *f)
 {
 	char path[32], object[16];

@@ -203,35 +203,13 @@ static int pause_process(const struct loaded_programs *programs, const struct re
 	return set_traced_flags(programs, pid, (flags & TRACED_KEPT) | r->what, f);
 }
 
-/* There may be one whose other threads run. */
-static int explain_no_process(pid_t pid, struct failure *f)
-{
-	char path[32];
-	int directory;
-
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0)
-		return -ESRCH;
-	if (!process_lacks_first(directory)) {
-		close(directory);
-		return -ESRCH;
-	}
-	close(directory);
-	snprintf(path, sizeof(path), "%d", (int)pid);
-	failure_set(f, -EOPNOTSUPP, "cannot record process", path,
-		    "its first thread has ended before others");
-	failure_hint(f, "record it from its beginning: -n NAME --wait, or -- COMMAND");
-	return -EOPNOTSUPP;
-}
-
 static int identify(const struct request *r, uint64_t *ret_birth, struct failure *f)
 {
 	const struct broker_target target = { r->pid, 0 };
 	int directory = process_directory(&target, f);
 
 	if (directory < 0)
-		return directory == -ESRCH ? explain_no_process(r->pid, f) : directory;
+		return directory == -ESRCH ? process_explain(r->pid, f) : directory;
 	*ret_birth = process_birth(directory);
 	close(directory);
 	return *ret_birth ? 0 : failure_set(f, -ESRCH, "the process has ended", "", "");

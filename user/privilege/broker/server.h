@@ -99,6 +99,8 @@ pid_t process_parent(int directory); /* 0 if it is unknown */
 bool process_alive(int directory);
 /* Only its first thread has ended. Under the number of the process, the kernel does not show its program and memory any more. */
 bool process_lacks_first(int directory);
+/* After process_directory() has found none: sets the failure if this is the reason. Returns -EOPNOTSUPP then, or -ESRCH. */
+int process_explain(pid_t pid, struct failure *f);
 /* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
 /* requested.c: the processes that the recorder may name. */

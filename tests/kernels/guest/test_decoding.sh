@@ -9,8 +9,12 @@ maps_file=$root/build/tests/attacks/maps_file
 [ -x "$maps_file" ] || { skip "other decoding" "no assembler for 32-bit programs where this was packed"; finish; }
 mkfifo "$tmp/wait" "$tmp/in"
 exec 9<>"$tmp/wait"
-"$maps_file" "$relative" <"$tmp/wait" >"$tmp/mapped" 2>/dev/null 9>&- &
-if ! wait_for "$tmp/mapped" ready >"$tmp/waited"; then
+# Before and behind the recorded process in the kernel's order.
+map_file() { # NAME
+	"$maps_file" "$relative" <"$tmp/wait" >"$tmp/$1" 2>/dev/null 8>&- 9>&- &
+	wait_for "$tmp/$1" ready >"$tmp/waited"
+}
+if ! map_file before; then
 	skip "other decoding" "the kernel executes no 32-bit programs"
 	finish
 fi
@@ -20,6 +24,7 @@ for returns in '' --return-probes; do
 	target=$!
 	exec 8>"$tmp/in"
 	wait_for "$tmp/out" ready
+	map_file behind
 	# shellcheck disable=SC2086
 	"$proftrace" -e none $returns -f 'relative_*' -o "$tmp/t" -p $target 2>"$tmp/err" 8>&- 9>&- &
 	recorder=$!

@@ -20,6 +20,11 @@ if ! map_file before; then
 fi
 for returns in '' --return-probes; do
 	what="functions${returns:+ and their returns}"
+	if [ -n "$returns" ] && ! kernel_can "return probes"; then
+		skip "$what" "this kernel has no return probes"
+		continue
+	fi
+	rm -f "$tmp"/t.* "$tmp/err"
 	"$relative" <"$tmp/in" >"$tmp/out" 9>&- &
 	target=$!
 	exec 8>"$tmp/in"

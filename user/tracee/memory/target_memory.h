@@ -4,8 +4,9 @@
  *
  * The kernel reads it under the lock of that memory, which the process itself decides when to release: a thread with the
  * policy SCHED_IDLE that protects much memory (mprotect(2)) beside a busy thread holds it for seconds. Only a fatal signal
- * ends the wait. The same is true of what the kernel finds there: the command line, the environment and the list of mappings. So other threads read, and the caller waits for them for a limited time. One of them that is stuck stays so until
- * the process releases its lock; another one then reads the memory of others.
+ * ends the wait. The same is true of what the kernel finds there, the command line and the environment. So other threads read,
+ * and the caller waits for them for a limited time. One of them that is stuck stays so until the process releases its lock;
+ * another one then reads the memory of others.
  *
  * Only one thread may call these functions.
  */

@@ -431,10 +431,13 @@ struct signal_struct___before_5_17 {
 	struct task_struct *group_exit_task;
 } __attribute__((preserve_access_index));
 
-/* Whether another thread executes a program or ends all threads, and therefore this one ends. */
+/*
+ * Whether another thread executes a program or ends all threads, and therefore this one ends. The pointer is read by a call:
+ * hold_turns.h says why.
+ */
 static __always_inline bool is_ended_by_another(const struct task_struct *task)
 {
-	const struct signal_struct *signal = task->signal;
+	const struct signal_struct *signal = BPF_CORE_READ(task, signal);
 	const struct signal_struct___before_5_17 *older = (const void *)signal;
 
 	if (BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT)

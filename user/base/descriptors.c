@@ -5,9 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+/* One for each file that processes have mapped, and more; the table of so many takes 33 KiB. */
+#define RESERVED 4096
 
 int descriptors_put(int fd, int place)
 {
@@ -43,6 +47,18 @@ int descriptors_unshare(int keep)
 	    (after > first + 1 && syscall(SYS_close_range, first, after - 2, 0)))
 		return -errno;
 	return 0;
+}
+
+void descriptors_reserve(int fd)
+{
+	struct rlimit files;
+	int last = RESERVED - 1;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < RESERVED)
+		last = (int)files.rlim_cur - 1;
+	last = fcntl(fd, F_DUPFD_CLOEXEC, last);
+	if (last >= 0)
+		close(last);
 }
 
 int descriptors_stat(int fd, struct stat *ret)

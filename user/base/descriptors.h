@@ -28,6 +28,13 @@ int descriptors_keep(int *fd, int place);
 int descriptors_unshare(int keep);
 
 /*
+ * Makes the table of descriptors as large as it will be, by means of any descriptor, before there is a second thread: when a
+ * table that threads share grows, the kernel waits for a grace period of RCU (expand_files()), 8 to 15 ms on Linux 6.18, for
+ * each doubling. Nothing depends on it, so it may fail.
+ */
+void descriptors_reserve(int fd);
+
+/*
  * fstat(2), by what the kernel has of the file: fstat() asks the server of a FUSE, and no signal ends the wait for one that has
  * read the question and does not answer. What others have written by way of the server may not be seen yet.
  */

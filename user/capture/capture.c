@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "proftrace.skel.h"
 #include "tracee/code/prove.h"
 
@@ -188,6 +189,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return error;
 	}
 	broker_set_patience(c->broker, options->end_requests, options->context);
+	descriptors_reserve(broker_fd(c->broker));
 	/* libbpf would print messages that are repeated here in other words. */
 	libbpf_set_print(NULL);
 	error = map_rings(c);

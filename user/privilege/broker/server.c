@@ -670,6 +670,7 @@ void broker_serve(int socket, const struct broker_config *config)
 	} else if (s) {
 		s->config = config;
 		s->socket = socket;
+		descriptors_reserve(socket);
 		reply.error = server_prepare(s, &reply, fds, &n_fds);
 	} else {
 		reply.error = server_cannot_start(&reply.failure, -ENOMEM);

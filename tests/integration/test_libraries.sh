@@ -20,6 +20,13 @@ for i in $(seq 150); do
 	cp "$programs/$source.so" "$tmp/plugins/$i.so"
 	plugins="${plugins:-} $tmp/plugins/$i.so"
 done
+# A folder of plug-ins without markers, each linked with a library of its own that lies elsewhere.
+mkdir "$tmp/users" "$tmp/used"
+for i in $(seq 50); do
+	cp "$programs/opened.so" "$tmp/used/$i.so"
+	gcc -shared -o "$tmp/users/$i.so" -Wl,--no-as-needed -L"$tmp/used" -l:"$i.so" -Wl,-rpath,"$tmp/used" || exit 1
+	users="${users:-} $tmp/users/$i.so"
+done
 made=$(date +%s)
 
 # OPTION...: then what `libraries` is called with, in $call. A thread is held for half a second at most: where the
@@ -172,6 +179,11 @@ for options in "--mode exact" "--mode batch" --no-children; do
 	record "a folder of plug-ins, $options" $options
 	all_marks
 	at_most "threads held: for those with markers, and half of the others" threads_held $((50 + 50 + others))
+done
+files=$users
+for options in "--mode exact" --no-children; do
+	record "plug-ins that are linked with libraries, $options" $options
+	at_most "threads held: half as many as there are libraries" threads_held $((25 + others))
 done
 # What was read may be written over before it is opened.
 record_program "a plug-in that is written over" -- "$programs/rewrites" "$tmp/plugins/1.so" "$tmp/plugins/2.so" \

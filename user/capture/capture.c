@@ -260,8 +260,7 @@ void capture_free(struct capture *c)
 	files_free(c);
 	file_watch_close(c);
 	running_maps_forget(c);
-	if (c->siblings.list)
-		closedir(c->siblings.list);
+	siblings_end(c);
 	hash_each (c->processes, process)
 		free(process->resolved);
 	hash_clear(hh, c->processes, p);

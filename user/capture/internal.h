@@ -212,15 +212,17 @@ struct hurry {
 
 #define SIBLING_FOLDERS 16
 
-/* Folders from which processes have opened libraries (expect.c). */
+/* Folders from which processes have opened libraries (libraries/siblings.c). */
 struct siblings {
 	struct sibling_folder {
 		uint64_t device, inode;
 		unsigned scan; /* found the first one; 0: the others have been looked at */
 	} folders[SIBLING_FOLDERS];
 	unsigned n;
-	DIR *list;		    /* the one that is being looked at; NULL: none */
-	struct requester requester; /* whose process has mapped the second one of this folder */
+	DIR *list;		      /* the one that is being looked at; NULL: none */
+	char *folder;		      /* its path */
+	struct linked_search *linked; /* for the libraries of its files */
+	struct requester requester;   /* whose process has mapped the second one of this folder */
 };
 
 #define SCAN_PACES    1024
@@ -559,7 +561,7 @@ int file_check_semaphores(struct capture *c, const struct file *file, const char
 /* semaphores.c. Whether a page of the file may be in two writable mappings. */
 bool elf_shares_writable_page(const struct elf_file *elf);
 /*
- * expect.c. Attaches to a file that a program is going to map, and to the libraries with which it is linked. `pid` 0: for
+ * libraries/expect.c. Attaches to a file that a program is going to map, and to the libraries with which it is linked. `pid` 0: for
  * all processes.
  */
 int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f);
@@ -571,10 +573,14 @@ void libc_expect(struct capture *c);
 /* The libraries alone. `directory`: where their relative names begin; "": the present one. */
 void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 		      const char *directory);
-/* A process has mapped a new library. When it is the second one of a folder, the others there are looked at. */
+/*
+ * libraries/siblings.c. A process has mapped a new library. When it is the second one of a folder, the others there, and what
+ * these are linked with, are looked at.
+ */
 void siblings_note(struct capture *c, const char *path, pid_t pid, const struct file *file);
 /* Looks at some of them. Returns whether there are more. */
 bool siblings_look(struct capture *c);
+void siblings_end(struct capture *c);
 /* files.c. Adds a file that no process has mapped yet, if it has no markers, and may have no other sites. Closes it if not. */
 void files_add_plain(struct capture *c, int fd, const struct file_key *key);
 /*

@@ -94,14 +94,27 @@ static void files_of_one_recording_share_theirs(void **state)
 	struct owners *o = owners_new(names, false);
 	struct part a = part_of(0, "a", true), b = part_of(1, "b", true),
 		    b2 = part_of(1, "b", true);
+	struct said said = { "" }, later = { "" };
 
 	(void)state;
 	owners_begin(o, &a);
 	mapped(o, EVENT(EVENT_BEGIN, 100, 100));
+	mapped(o, EVENT(EVENT_BEGIN, 100, 101));
 	owners_begin(o, &b);
 	assert_string_equal(mapped(o, EVENT(EVENT_BEGIN, 100, 100)), "4194304/4194304 -");
+	mapped(o, EVENT(EVENT_BEGIN, 100, 101));
+	owners_end(o, say, &said);
+	assert_string_equal(said.text, "process 4194304/0 b: process 100\n"
+				       "thread 4194304/4194305 thread 101\n");
+	/* Each is named at the end of the file that has it first. */
 	owners_begin(o, &b2);
 	assert_string_equal(mapped(o, EVENT(EVENT_END, 100, 100)), "4194304/4194304 -");
+	mapped(o, EVENT(EVENT_BEGIN, 100, 101));
+	mapped(o, EVENT(EVENT_BEGIN, 100, 102));
+	mapped(o, EVENT(EVENT_BEGIN, 101, 100));
+	owners_end(o, say, &later);
+	assert_string_equal(later.text, "process 101/0 b: process 101\n"
+					"thread 101/4194306 thread 100\n");
 	owners_free(o);
 	names_free(names);
 }

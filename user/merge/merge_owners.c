@@ -16,6 +16,8 @@ enum {
 	/* Beyond that, numbers are used as they are; those of a part that speaks for one process only share one number. */
 	MAX_REMEMBERED = 1 << 18,
 	MAX_TEXT = 1024,
+	/* Threads that are found without their hash: those of a job take turns, so that the latest one alone is rarely right. */
+	N_RECENT = 64,
 };
 
 struct owner_key {
@@ -55,7 +57,8 @@ struct owners {
 	struct taken *taken;
 	uint32_t others; /* with a speaker: all that is not remembered; 0: there is nothing */
 	uint32_t next;
-	struct owner *last_process, *last_thread;
+	struct owner *unnamed; /* the first one that came after owners_end() was called last */
+	struct owner *last_process, *recent_threads[N_RECENT];
 };
 
 struct owners *owners_new(struct names *names, bool join)
@@ -116,12 +119,19 @@ static uint32_t owners_new_number(struct owners *o)
 	return o->next++;
 }
 
+/* Field by field: the key was just written so, and a processor waits when it reads two such writes as one. */
+static bool is_key(const struct owner_key *a, const struct owner_key *b)
+{
+	return a->pid == b->pid && a->tid == b->tid && a->is_thread == b->is_thread &&
+	       a->recording == b->recording;
+}
+
 static struct owner *owners_lookup(struct owners *o, struct owner **last,
 				   const struct owner_key *key)
 {
 	struct owner *owner = *last;
 
-	if (owner && !memcmp(&owner->key, key, sizeof(*key)))
+	if (owner && is_key(&owner->key, key))
 		return owner;
 	HASH_FIND(hh, o->map, key, sizeof(*key), owner);
 	if (owner)
@@ -132,7 +142,12 @@ static struct owner *owners_lookup(struct owners *o, struct owner **last,
 /* NULL: there are too many, and this process or thread keeps its number, or becomes one of the others. */
 static struct owner *owners_add(struct owners *o, const struct owner_key *key)
 {
-	return HASH_COUNT(o->map) < MAX_REMEMBERED ? hash_add_new(hh, o->map, key, *key) : NULL;
+	struct owner *owner =
+		HASH_COUNT(o->map) < MAX_REMEMBERED ? hash_add_new(hh, o->map, key, *key) : NULL;
+
+	if (!o->unnamed)
+		o->unnamed = owner;
+	return owner;
 }
 
 /* "rank 2: train (pid 100)"; without a name "rank 2: process 100". */
@@ -196,7 +211,7 @@ static struct owner *owners_thread(struct owners *o, uint32_t pid, uint32_t tid,
 	const struct owner_key key = {
 		.pid = pid, .tid = tid, .is_thread = 1, .recording = o->recording
 	};
-	struct owner *owner = owners_lookup(o, &o->last_thread, &key);
+	struct owner *owner = owners_lookup(o, &o->recent_threads[tid % N_RECENT], &key);
 
 	if (owner)
 		return owner;
@@ -280,7 +295,7 @@ void owners_find(struct owners *o, uint32_t *pid, uint32_t *tid)
 	const struct owner_key key = {
 		.pid = *pid, .tid = *tid, .is_thread = 1, .recording = o->recording
 	};
-	const struct owner *owner = owners_lookup(o, &o->last_thread, &key);
+	const struct owner *owner = owners_lookup(o, &o->recent_threads[*tid % N_RECENT], &key);
 
 	if (!owner)
 		return;
@@ -305,7 +320,8 @@ int owners_end(struct owners *o, int (*each)(void *context, const struct event *
 	struct owner *owner;
 	int error = 0;
 
-	for (owner = o->map; owner && !error; owner = owner->hh.next) {
+	/* The hash keeps the order in which they came; all earlier ones have what name they need. */
+	for (owner = o->unnamed; owner && !error; owner = owner->hh.next) {
 		struct event e = { .kind = EVENT_PROCESS_NAME, .pid = owner->number, .level = -1 };
 
 		if (!owner_needs_name(o, owner))
@@ -321,6 +337,7 @@ int owners_end(struct owners *o, int (*each)(void *context, const struct event *
 		}
 		error = each(context, &e);
 	}
+	o->unnamed = NULL;
 	if (!error && o->others) {
 		const struct event e = {
 			.kind = EVENT_PROCESS_NAME,

@@ -20,11 +20,12 @@ for i in $(seq 150); do
 	cp "$programs/$source.so" "$tmp/plugins/$i.so"
 	plugins="${plugins:-} $tmp/plugins/$i.so"
 done
-# A folder of plug-ins without markers, each linked with a library of its own that lies elsewhere.
-mkdir "$tmp/users" "$tmp/used"
+# A folder of plug-ins without markers, each linked with a library of its own that lies alone elsewhere.
+mkdir "$tmp/users"
 for i in $(seq 50); do
-	cp "$programs/opened.so" "$tmp/used/$i.so"
-	gcc -shared -o "$tmp/users/$i.so" -Wl,--no-as-needed -L"$tmp/used" -l:"$i.so" -Wl,-rpath,"$tmp/used" || exit 1
+	mkdir -p "$tmp/used/$i"
+	cp "$programs/opened.so" "$tmp/used/$i/$i.so"
+	gcc -shared -o "$tmp/users/$i.so" -Wl,--no-as-needed -L"$tmp/used/$i" -l:"$i.so" -Wl,-rpath,"$tmp/used/$i" || exit 1
 	users="${users:-} $tmp/users/$i.so"
 done
 made=$(date +%s)

@@ -71,6 +71,8 @@ __u64 buffers_left_ns; /* when all domains began to leave buffered mode (HOLD_CO
  * at the begin and the end of that.
  */
 __u32 both_links;
+/* Not 0: some file has links of each process, whose first thread they need. Set by the recorder. */
+__u32 alone_links;
 __u32 syscalls_stored; /* how many threads are in a call whose begin is in the task's storage, or were killed in it */
 /* Aligned to keep the counters out of the cache lines above, which are read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));

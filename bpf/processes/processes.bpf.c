@@ -449,9 +449,8 @@ static __always_inline bool is_ended_by_another(const struct task_struct *task)
 }
 
 /*
- * When the first thread has ended, /proc/PID does not show any more what the others map. For links of one process, the kernel
- * filters by the address space of the first thread: the others get no breakpoints in what they map from then on, and
- * breakpoints go when any other link to their file does.
+ * For links of one process, the kernel filters by the address space of its first thread. When that has ended, the others get no
+ * breakpoints in what they map from then on, and breakpoints go when any other link to their file does.
  */
 static __always_inline void follow_exit(struct task_struct *task)
 {
@@ -460,7 +459,8 @@ static __always_inline void follow_exit(struct task_struct *task)
 			send_follow(FOLLOW_EXIT, task->tgid, 0);
 		return;
 	}
-	if (task->pid == task->tgid && recording && !is_ended_by_another(task))
+	if (task->pid == task->tgid && recording && (each_links || alone_links) &&
+	    !is_ended_by_another(task))
 		account_add(ACCOUNT_FIRST_EXITED);
 }
 

@@ -200,16 +200,11 @@ int runs_this_program(int directory)
 	return 0;
 }
 
-int process_explain(pid_t pid, struct failure *f)
+int process_check_first(pid_t pid, int error, struct failure *f)
 {
-	(void)pid, (void)f;
-	return -ESRCH;
-}
-
-bool process_lacks_first(int directory)
-{
-	(void)directory;
-	return false;
+	return pid == ALSO_REQUESTED && used_again
+		       ? failure_set(f, error, "cannot record process", "", "")
+		       : 0;
 }
 
 bool process_alive(int directory)

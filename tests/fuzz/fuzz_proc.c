@@ -15,6 +15,7 @@ static int close_input(int fd);
 #define openat(directory, name, flags) \
 	((void)(directory), (void)(name), (void)(flags), open_input())
 #define close(fd) close_input(fd)
+#include "privilege/living_thread.c"
 #include "privilege/broker/open.c"
 #undef openat
 #undef close
@@ -54,6 +55,7 @@ static void of_process(const uint8_t *data, size_t size)
 	must(pwrite(input, data, size, 0) == (ssize_t)size && !ftruncate(input, (off_t)size));
 	(void)process_birth(0);
 	(void)process_alive(0);
+	must(thread_process(0) >= 0 || strstr((const char *)data, "Tgid"));
 	must(process_parent(0) >= 0);
 	(void)process_inner_pid(0);
 }

@@ -79,30 +79,56 @@ equal "stop: what was ignored is counted" "$(field "$tmp/s" controls_ignored)" 4
 check "stop: and said" grep -q '^4 calls of prof_stop() or prof_dump() ignored' "$tmp/err"
 exec 7>&- 8>&-
 
-# The kernel attaches to nothing that a process maps when its first thread has ended. It is not left out without a word.
+# Another thread shows what a process has mapped when its first one has ended, and what it maps later. The library makes 20
+# marks. Where each process has links of its own, the kernel puts none into its memory: it is not left out without a word.
 cp "$programs/followed" "$tmp/headless"
-mkfifo "$tmp/headless.in" "$tmp/whole.in"
-"$tmp/headless" first 1 1 <"$tmp/headless.in" >"$tmp/headless.out" &
-exec 7>"$tmp/headless.in"
+headless() { # until its first thread has ended
+	mkfifo "$tmp/headless.in"
+	"$tmp/headless" first 3 1 "$programs/plugin.so" <"$tmp/headless.in" >"$tmp/headless.out" &
+	exec 7>"$tmp/headless.in"
+	echo >&7
+	wait_for "$tmp/headless.out" alone
+	headless=$(said "$tmp/headless.out" ready)
+}
+
+for how in "-n headless" "-p"; do
+	[ "$(id -u)" -eq 0 ] || break
+	headless
+	[ "$how" != -p ] || how="-p $headless"
+	# shellcheck disable=SC2086
+	record $how --strict
+	echo >&7
+	wait_for "$tmp/headless.out" done
+	kill -INT $recorder
+	wait $recorder
+	equal "its first thread has ended, ${how% [0-9]*}: exit status of --strict" $? 0
+	equal "its first thread has ended, ${how% [0-9]*}: its marks" "$(field "$tmp/s" marked)" 23
+	equal "its first thread has ended, ${how% [0-9]*}: all of it is followed" \
+		"$(field "$tmp/s" processes_not_followed) $(field "$tmp/s" first_exited)" "0 0"
+	exec 7>&-
+	wait
+	rm -f "$tmp/headless.in"
+done
+
+headless
+mkfifo "$tmp/whole.in"
 "$tmp/headless" fork 1 1 <"$tmp/whole.in" >"$tmp/whole.out" &
 exec 8>"$tmp/whole.in"
-echo >&7
-wait_for "$tmp/headless.out" done
 wait_for "$tmp/whole.out" ready
-headless=$(said "$tmp/headless.out" ready)
-record -n headless --strict
-echo >&8
-wait_for "$tmp/whole.out" done
+record -n headless --strict --no-children
 kill -INT $recorder
 wait $recorder
-equal "its first thread has ended: exit status of --strict" $? 3
-check "its first thread has ended: the other process is recorded" test "$(field "$tmp/s" marked)" -gt 0
-equal "its first thread has ended: it is counted" "$(field "$tmp/s" processes_not_followed)" 1
-check "its first thread has ended: and named" grep -q "^proftrace: cannot record process '$headless': its first thread" "$tmp/err"
-"$proftrace" -p "$headless" -o "$tmp/t" 2>"$tmp/err"
-equal "its first thread has ended, -p: exit status" $? 1
-check "its first thread has ended, -p: that is said" grep -q "^proftrace: cannot record process '$headless': its first thread" "$tmp/err"
-check "its first thread has ended, -p: with a hint" grep -q '^hint: ' "$tmp/err"
+equal "its first thread has ended, --no-children: exit status of --strict" $? 3
+equal "its first thread has ended, --no-children: it is counted" "$(field "$tmp/s" processes_not_followed)" 1
+check "its first thread has ended, --no-children: and named" \
+	grep -q "^proftrace: cannot record process '$headless': its first thread" "$tmp/err"
+"$proftrace" -p "$headless" --no-children -o "$tmp/t" 2>"$tmp/err"
+equal "its first thread has ended, --no-children -p: exit status" $? 1
+check "its first thread has ended, --no-children -p: that is said" \
+	grep -q "^proftrace: cannot record process '$headless': its first thread" "$tmp/err"
+check "its first thread has ended, --no-children -p: with a hint" grep -q '^hint: ' "$tmp/err"
+echo >&7
+echo >&8
 exec 7>&- 8>&-
 wait
 

@@ -8,14 +8,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "privilege/broker/server.h"
+#include "privilege/living_thread.h"
 
 static int opened(pid_t pid, uint64_t birth)
 {
@@ -172,6 +175,102 @@ static void what_a_broker_forks_is_protected(void **state)
 		;
 }
 
+static int number_to;
+
+/* Runs on after its first thread has ended, and does not let its memory be looked at. */
+static void *run_on(void *number)
+{
+	const pid_t self = (pid_t)syscall(SYS_gettid);
+
+	pthread_join(*(pthread_t *)number, NULL);
+	prctl(PR_SET_DUMPABLE, 0);
+	(void)!write(number_to, &self, sizeof(self));
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static pid_t start_without_first(pid_t *ret_thread)
+{
+	static pthread_t first;
+	int numbers[2];
+	pthread_t thread;
+	pid_t pid;
+
+	assert_int_equal(pipe(numbers), 0);
+	pid = fork();
+	if (!pid) {
+		first = pthread_self();
+		number_to = numbers[1];
+		pthread_create(&thread, NULL, run_on, &first);
+		pthread_exit(NULL);
+	}
+	assert_int_equal(read(numbers[0], ret_thread, sizeof(*ret_thread)), sizeof(*ret_thread));
+	close(numbers[0]);
+	close(numbers[1]);
+	return pid;
+}
+
+static void another_thread_shows_a_process(void **state)
+{
+	pid_t thread, pid = start_without_first(&thread), other = start_other();
+	int directory = open_living_thread(pid), process, unlike;
+	char path[40], exe;
+
+	(void)state;
+	assert_true(directory >= 0);
+	assert_int_equal(thread_process(directory), pid);
+	assert_int_equal(living_number(pid), thread);
+	assert_true(process_alive(directory));
+	assert_true(readlinkat(directory, "exe", &exe, 1) == 1);
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(process_lacks_first(process));
+	assert_false(process_alive(process));
+	/* It began with its first thread. */
+	assert_true(process_birth(process) > 0);
+	assert_int_equal(process_birth(directory), process_birth(process));
+	assert_int_equal(process_parent(directory), getpid());
+	/* Those of other processes are not taken, nor is a thread's number for a process's. */
+	assert_int_equal(open_thread_of(pid, other), -ESRCH);
+	unlike = open_thread_of(pid, thread);
+	assert_true(unlike >= 0);
+	close(unlike);
+	assert_int_equal(opened(thread, 0), -ESRCH);
+	assert_int_equal(living_number(other), other);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(process_alive(directory));
+	assert_int_equal(living_thread(process, pid), -ESRCH);
+	assert_true(open_thread_of(pid, thread) < 0);
+	close(process);
+	close(directory);
+	kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+}
+
+/* What its first thread had does not count: the kernel asks nothing of a thread that has no memory. */
+static void without_its_first_thread_it_is_protected_alike(void **state)
+{
+	pid_t thread, pid = fork();
+	int status, directory;
+
+	(void)state;
+	if (!pid) {
+		if (!getuid() && setresuid(1000, 1000, 1000))
+			_exit(1);
+		prctl(PR_SET_DUMPABLE, 1);
+		pid = start_without_first(&thread);
+		directory = open_living_thread(pid);
+		status = directory < 0 ? 2 : process_untraceable(directory) ? 0 : 3;
+		kill(pid, SIGKILL);
+		_exit(status);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +279,8 @@ int main(void)
 		cmocka_unit_test(a_directory_stays_its_own),
 		cmocka_unit_test(nothing_is_known_without_descriptors),
 		cmocka_unit_test(what_a_broker_forks_is_protected),
+		cmocka_unit_test(another_thread_shows_a_process),
+		cmocka_unit_test(without_its_first_thread_it_is_protected_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "privilege/containers.h"
+#include "privilege/living_thread.h"
 #include "tracee/rank.h"
 
 #define KNOWN_CONTAINERS 1024
@@ -109,14 +110,13 @@ void process_place_emit(struct capture *c, pid_t pid, bool is_expected)
 	struct traced_process *p = process_find(c, pid);
 	const struct name *before = p ? p->place : NULL;
 	struct process_place place;
-	char path[32], text[MAX_NAME];
+	char text[MAX_NAME];
 	int directory;
 	long inner;
 
 	if (!p || p->is_hidden)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = open_living_thread(pid);
 	if (directory < 0)
 		return;
 	inner = process_inner_pid(directory);

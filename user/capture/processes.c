@@ -18,8 +18,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "privilege/living_thread.h"
 #include "tracee/maps.h"
 #include "tracee/memory/target_memory.h"
+
+#define SCAN_TRIES 8
 
 /* Signals are checked after this many mappings of a process that is being attached to. */
 #define LOOK_AT_SIGNALS 1024
@@ -30,6 +33,7 @@ struct scan {
 	unsigned marked, fresh;
 	unsigned looked_at; /* number of searched files, for the message */
 	unsigned lines;	    /* number of its mappings */
+	bool is_open;	    /* its list of mappings */
 	int error;
 	struct failure *f;
 	struct failure failure; /* of the current file */
@@ -268,25 +272,42 @@ static void process_without_sites(const struct capture_options *o, pid_t pid, un
 	failure_hint(f, hint, (int)pid);
 }
 
-int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
-		 unsigned *ret_new, struct failure *f)
+/* Returns how many mappings it has, or negative errno. -EAGAIN: the thread by which they were read has ended meanwhile. */
+static int scan_mappings(struct capture *c, struct scan *s)
 {
-	struct scan s = { .c = c, .target = target, .f = f };
-	const struct traced_process *p;
-	int fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, f), error;
+	const struct broker_target *target = s->target;
+	int fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, s->f), error;
 
+	s->is_open = fd >= 0;
+	s->marked = s->looked_at = s->lines = 0;
 	if (fd < 0)
 		return fd;
 	if (c->stacks)
 		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
 	/* What was read before the process executed its program. */
 	running_maps_forget(c);
-	error = c->stacks ? maps_read(fd, scan_mapping, &s)
-			  : maps_read_executable(fd, scan_mapping, &s);
+	error = c->stacks ? maps_read(fd, scan_mapping, s)
+			  : maps_read_executable(fd, scan_mapping, s);
 	running_maps_forget(c);
 	if (c->stacks)
 		stacks_scan_end(c->stacks);
 	close(fd);
+	return error == -ESRCH ? -EAGAIN : error;
+}
+
+int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
+		 unsigned *ret_new, struct failure *f)
+{
+	struct scan s = { .c = c, .target = target, .f = f };
+	const struct traced_process *p;
+	int error = -EAGAIN;
+
+	/* It may be another thread than the first, if that has ended. Whether the process has ended, the broker knows. */
+	for (unsigned i = 0; i < SCAN_TRIES && error == -EAGAIN; i++)
+		error = scan_mappings(c, &s);
+	c->late += error == -EAGAIN;
+	if (!s.is_open)
+		return error;
 	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))
 		return s.error;
 	if (error < 0)
@@ -482,24 +503,23 @@ static int open_in_process(int directory, const char *at, const char *path, bool
 	return -1;
 }
 
-/* Opens the program that the held thread is going to execute, as its own process sees it. */
+/* Opens the program that the held thread is going to execute, as it sees it: each thread may have a directory and a root of its own. */
 static int open_held_program(const struct record_hold *r)
 {
-	char path[32], at[16] = "cwd";
+	char at[16] = "cwd";
 	bool by_fd = r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]);
 	int directory, place;
 
 	/* A path without a NUL was cut. */
 	if (memchr(r->path, '\0', MAX_STRING - 1) == NULL)
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%u", r->head.tgid);
 	if (by_fd || (r->ops.b == HOLD_EXECVEAT && r->fd >= 0))
 		snprintf(at, sizeof(at), "fd/%d", r->fd);
 	/*
 	 * The program may name any path, and opening a device may have side effects, so it is only
 	 * opened with O_PATH first.
 	 */
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	directory = open_thread_of((pid_t)r->head.tgid, (pid_t)r->head.tid);
 	if (directory < 0)
 		return -1;
 	place = open_in_process(directory, at, r->path, by_fd);
@@ -512,7 +532,7 @@ static void prepare_program(struct capture *c, const struct record_hold *r)
 	enum file_news news;
 	const struct file *program;
 	struct failure f = { 0 };
-	char directory[32];
+	char directory[48];
 	struct file_key key;
 	int fd;
 
@@ -527,7 +547,7 @@ static void prepare_program(struct capture *c, const struct record_hold *r)
 	    !capture_check_stuck(c, r->path))
 		files_report_refused(c, r->path, &f);
 	program = files_find(c, &key);
-	snprintf(directory, sizeof(directory), "/proc/%u/cwd/", r->head.tgid);
+	snprintf(directory, sizeof(directory), "/proc/%u/task/%u/cwd/", r->head.tgid, r->head.tid);
 	if (program && !program->refused)
 		libraries_expect(c, program, (pid_t)r->head.tgid, directory);
 }

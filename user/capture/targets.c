@@ -72,7 +72,7 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 		*n_attached += !error;
 		/* It has exited meanwhile, or is not the user's to trace; others may be. */
 		verbosity = error == -ESRCH ? 2 : 1;
-		if (error == -EOPNOTSUPP && ++refused > *n_refused)
+		if ((error == -EOPNOTSUPP || error == -EAGAIN) && ++refused > *n_refused)
 			verbosity = 0;
 		if (error)
 			capture_log(c, verbosity, "%s '%s': %s", f->what, f->object, f->reason);

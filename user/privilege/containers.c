@@ -332,7 +332,7 @@ void process_place_text(const struct process_place *place, const char *name, cha
 
 long process_inner_pid(int directory)
 {
-	static const char line[] = "\nNSpid:\t";
+	static const char line[] = "\nNStgid:\t";
 	/* The line follows the list of groups, which may be long. */
 	char text[16384];
 	const char *at;

@@ -55,7 +55,7 @@ bool process_place(int directory, struct process_place *ret_place);
 /* "container web, unit a.service"; "" for neither. `name`: of the container; "": its ID is printed. */
 void process_place_text(const struct process_place *place, const char *name, char *text,
 			size_t size);
-/* The PID in the innermost pid namespace; 0: it is unknown. `directory`: /proc/PID. */
+/* The PID in the innermost pid namespace; 0: it is unknown. `directory`: /proc/PID, or that of another of its threads. */
 long process_inner_pid(int directory);
 
 #endif

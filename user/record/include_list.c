@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "capture/capture.h"
+#include "privilege/living_thread.h"
 #include "record/include.h"
 #include "tracee/file_access.h"
 
@@ -110,11 +111,8 @@ static bool process_is_of(int process, uid_t user)
  */
 static void include_find_base(struct include *include)
 {
-	char path[32];
-	int process;
+	int process = open_living_thread((pid_t)include->pid);
 
-	snprintf(path, sizeof(path), "/proc/%u", include->pid);
-	process = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	include->clock_shift_ns = process_clock_shift(process);
 	include->beneath = !include->absolute && !process_shares_root(process);
 	include->base = openat(process, include->absolute ? "root" : "cwd",

@@ -4,17 +4,29 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* A child that has ended and was not waited for has no executable. */
+#include "privilege/living_thread.h"
+
+/* A child that has ended and was not waited for has no executable; nor has the first thread, if that has ended before others. */
 static bool child_runs(pid_t pid)
 {
 	char path[32], exe;
+	int directory;
+	bool lacks_first;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return readlink(path, &exe, 1) > 0 || errno == EACCES;
+	if (readlink(path, &exe, 1) > 0 || errno == EACCES)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	lacks_first = directory >= 0 && process_lacks_first(directory);
+	if (directory >= 0)
+		close(directory);
+	return lacks_first;
 }
 
 unsigned target_children(pid_t pid, pid_t *children, unsigned most)

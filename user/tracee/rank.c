@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "privilege/living_thread.h"
 #include "tracee/memory/target_memory.h"
 
 enum {
@@ -47,11 +48,12 @@ static char *environment_read(pid_t pid, bool is_ours, size_t *ret_size, int *re
 {
 	size_t size = 0, capacity = 0;
 	struct target_memory *memory;
-	char path[32], *bytes = NULL;
+	char path[64], *bytes = NULL;
 	ssize_t n = 1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/environ", (int)pid,
+		 (int)(is_ours ? pid : living_number(pid)));
 	fd = is_ours ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	memory = is_ours ? NULL : target_memory_at(path);
 	while ((memory || fd >= 0) && n > 0 && size < MAX_ENVIRONMENT) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * followed WAY N [AT_ONCE]
+ * followed WAY N [AT_ONCE [LIBRARY]]
  *
  * Prints `ready PID`, waits for a line on its input, and does N times, AT_ONCE at the same time:
  *
  *   fork   forks a child, which makes a mark 20 ms later and exits;
  *   exec   forks a child, of which a second thread executes this program, which makes 4 marks and exits;
  *   self   its own second thread executes this program, which makes N marks;
- *   first  N marks, but of a second thread, after the first one has ended.
+ *   first  N marks, but of a second thread, after the first one has ended. With LIBRARY it prints `alone` before, waits for
+ *          another line, and opens the library.
  *
  * For each mark it prints `mark NS`: how long after the beginning of its program or its child it was made. Then `done`, and, but for
  * `self`, `child PID` of a child that was forked at the beginning. At the end of its input it prints for itself and
@@ -18,6 +19,7 @@
 #endif
 #include <proftrace.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +33,7 @@
 #define MARKS	   4	    /* of an executed program */
 #define BETWEEN_NS 5000000
 
-static const char *way;
+static const char *way, *library;
 static int n, at_once;
 static char *arguments[4];
 
@@ -112,11 +114,22 @@ static void wait_for_end(void)
 	dprintf(STDOUT_FILENO, "semaphore %d\n", prof_is_enabled(&prof_default));
 }
 
+static void open_library(void)
+{
+	char line[8];
+
+	dprintf(STDOUT_FILENO, "alone\n");
+	if (read(STDIN_FILENO, line, 1) != 1 || !dlopen(library, RTLD_NOW))
+		_exit(1);
+}
+
 static void *second_thread(void *first)
 {
 	unsigned long long since_ns;
 
 	pthread_join(*(pthread_t *)first, NULL);
+	if (library)
+		open_library();
 	since_ns = now_ns();
 	while (n--) {
 		wait_ns(BETWEEN_NS);
@@ -162,6 +175,7 @@ int main(int argc, char **argv)
 	way = argc > 2 ? argv[1] : "";
 	n = argc > 2 ? atoi(argv[2]) : 0;
 	at_once = argc > 3 ? atoi(argv[3]) : 1;
+	library = argc > 4 ? argv[4] : NULL;
 	arguments[0] = argv[0];
 	if (!strcmp(way, "executed")) {
 		make_marks(n ? n : MARKS, now_ns());

@@ -115,6 +115,7 @@ static void file_set_alone(struct capture *c, struct file *file, const struct fa
 {
 	char path[PATH_MAX];
 
+	__atomic_store_n(&c->shared->alone_links, 1, __ATOMIC_RELAXED);
 	capture_log(c, file->was_alone ? 1 : 0,
 		    "'%s' is attached to for each process by itself: %s", file_path(file, path),
 		    f ? f->reason : "refused");

@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "privilege/living_thread.h"
+
 #define LINKED_AT_MOST 1024 /* libraries of a program, and of these */
 #define TRIES_AT_MOST  8192 /* paths: a file may name any number */
 #ifdef __x86_64__
@@ -175,7 +177,6 @@ static void find_library(void *context, const char *name)
 
 bool linked_find_requester(struct requester *r, pid_t pid, const struct stat *program)
 {
-	char path[32];
 	int directory;
 	bool found;
 
@@ -183,8 +184,7 @@ bool linked_find_requester(struct requester *r, pid_t pid, const struct stat *pr
 		requester_by_owner(r, program);
 		return true;
 	}
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	directory = open_living_thread(pid);
 	if (directory < 0)
 		return false;
 	found = !requester_of_process(r, directory) && process_has_our_root(directory);

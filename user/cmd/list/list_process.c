@@ -12,6 +12,7 @@
 #include "tracee/memory/target_memory.h"
 #include "cmd/list/list.h"
 #include "privilege/containers.h"
+#include "privilege/living_thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +54,7 @@ struct known_file {
 
 struct process {
 	pid_t pid;
-	int dir; /* /proc/PID: files opened relative to it belong to this process even if the PID is reused */
+	int dir; /* /proc/PID, or that of a thread that lives: files opened relative to it belong to this process even if the PID is reused */
 	struct target_memory *memory; /* NULL: it may not be read */
 	struct mapped *mappings;
 	unsigned n_mappings;
@@ -317,11 +318,9 @@ static void print_place(const struct process *p)
 int list_process(struct list *list, pid_t pid, struct failure *f)
 {
 	struct process p = { .pid = pid };
-	char path[32];
 	int r, mem;
 
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	p.dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	p.dir = open_living_thread(pid);
 	if (p.dir < 0)
 		return mappings_not_readable(f, -errno, pid);
 	print_place(&p);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "privilege/living_thread.h"
+
 /* proftrace's own processes mark nothing, and must not be held. */
 static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 {
@@ -22,54 +24,48 @@ static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 	return parent == getpid() || parent == recorder || process_protected(directory);
 }
 
-/* Another thread shows the program of a process whose first one has ended. */
-static int open_other_thread(int directory, pid_t pid)
+bool process_matches(const struct target_filter *filter, const struct target_containers *containers,
+		     int directory, pid_t pid)
 {
-	const struct dirent *entry;
-	char path[32], program;
-	int thread = -1;
-	DIR *tasks;
+	bool matches = target_filter_matches(filter, containers, directory);
+	char path[32];
+	int first;
 
-	if (!process_lacks_first(directory))
-		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	while (tasks && thread < 0 && (entry = readdir(tasks))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		thread = openat(dirfd(tasks), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (thread >= 0 && readlinkat(thread, "exe", &program, 1) <= 0) {
-			close(thread);
-			thread = -1;
-		}
-	}
-	if (tasks)
-		closedir(tasks);
-	return thread;
+	if (matches)
+		return true;
+	snprintf(path, sizeof(path), "task/%d", (int)pid);
+	first = openat(directory, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (first < 0)
+		return false;
+	matches = thread_has_ended(first) && target_filter_matches(filter, containers, first);
+	close(first);
+	return matches;
 }
 
 /* The kernel's threads have no program, and no user may trace what is another's. */
 static bool is_found(const struct target_filter *filter, const struct target_containers *containers,
 		     int directory, pid_t pid, pid_t recorder)
 {
-	int thread = -1;
-	bool matches;
+	int thread = directory;
 	struct stat st;
 	char program;
+	bool is_found;
 
 	if (getuid() && (fstat(directory, &st) || st.st_uid != getuid()))
 		return false;
-	if (readlinkat(directory, "exe", &program, 1) <= 0) {
-		thread = open_other_thread(directory, pid);
-		if (thread < 0)
-			return false;
-	}
-	matches = target_filter_matches(filter, containers, directory);
-	if (thread >= 0) {
-		matches = matches || target_filter_matches(filter, containers, thread);
+	if (readlinkat(directory, "exe", &program, 1) <= 0)
+		thread = process_lacks_first(directory) ? living_thread(directory, pid) : -ESRCH;
+	/* Of one whose threads end so fast, it is said later that it is not recorded. */
+	if (thread == -EAGAIN)
+		thread = directory;
+	if (thread < 0)
+		return false;
+	is_found = thread == directory ? target_filter_matches(filter, containers, directory)
+				       : process_matches(filter, containers, thread, pid);
+	is_found = is_found && !is_own_process(thread, pid, recorder);
+	if (thread != directory)
 		close(thread);
-	}
-	return matches && !is_own_process(directory, pid, recorder);
+	return is_found;
 }
 
 int processes_find(const struct target_filter *filter, const struct target_containers *containers,

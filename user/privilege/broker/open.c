@@ -23,6 +23,7 @@
 #include "privilege/broker/closing.h"
 #include "privilege/containers.h"
 #include "privilege/invoker.h"
+#include "privilege/living_thread.h"
 
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
@@ -64,13 +65,13 @@ static int read_whole(int directory, const char *name, char *text, size_t size)
 	return error;
 }
 
-uint64_t process_birth(int directory)
+static uint64_t thread_birth(int directory, const char *name)
 {
 	unsigned long long birth = 0;
 	char text[1024];
 	const char *at;
 
-	read_whole(directory, "stat", text, sizeof(text));
+	read_whole(directory, name, text, sizeof(text));
 	/*
 	 * The name, field 2, may contain anything, including parentheses. Only numbers follow the
 	 * last one.
@@ -147,22 +148,7 @@ const char *process_untraceable(int directory)
 
 bool process_alive(int directory)
 {
-	char text[512], state = 'X';
-	long tgid = -1, pid = -2;
-	const char *at;
-
-	read_whole(directory, "status", text, sizeof(text));
-	/* The kernel escapes newlines in the name, so this is the beginning of a line. */
-	at = strstr(text, "\nState:\t");
-	if (at)
-		state = at[8];
-	at = strstr(text, "\nTgid:\t");
-	if (at)
-		tgid = strtol(at + 7, NULL, 10);
-	at = strstr(text, "\nPid:\t");
-	if (at)
-		pid = strtol(at + 6, NULL, 10);
-	return tgid == pid && state != 'Z' && state != 'X';
+	return !thread_has_ended(directory);
 }
 
 /*
@@ -178,16 +164,16 @@ static long status_number(int directory, const char *line)
 	return at ? strtol(at + strlen(line), NULL, 10) : error ? error : -ENODATA;
 }
 
-bool process_lacks_first(int directory)
+/* That of its first thread, whichever thread's directory it is. */
+uint64_t process_birth(int directory)
 {
-	struct stat
-		threads; /* a directory has one link for each of its directories, and two more */
-	char text[512];
+	const long pid = status_number(directory, "\nPid:\t");
+	const pid_t process = thread_process(directory);
+	char name[32] = "stat";
 
-	if (fstatat(directory, "task", &threads, 0) || threads.st_nlink <= 3)
-		return false;
-	read_whole(directory, "status", text, sizeof(text));
-	return strstr(text, "\nState:\tZ");
+	if (process != pid)
+		snprintf(name, sizeof(name), "task/%d/stat", (int)process);
+	return thread_birth(directory, name);
 }
 
 pid_t process_parent(int directory)
@@ -288,7 +274,7 @@ static bool is_protected_within(int directory, unsigned generations, bool *ret_o
 	bool found;
 	int of_parent;
 
-	*ret_own = status_number(directory, "\nPid:\t") == getpid();
+	*ret_own = thread_process(directory) == getpid();
 	if (*ret_own || has_protected_name(directory))
 		return true;
 	if (!generations)
@@ -311,8 +297,7 @@ static uint64_t n_counted;
 
 static void count_protected(int directory)
 {
-	const struct broker_target p = { (pid_t)status_number(directory, "\nPid:\t"),
-					 process_birth(directory) };
+	const struct broker_target p = { thread_process(directory), process_birth(directory) };
 	const unsigned most = sizeof(counted) / sizeof(counted[0]);
 
 	for (unsigned i = 0; i < most && i < n_counted; i++) {
@@ -343,49 +328,67 @@ bool process_protected(int directory)
 	return true;
 }
 
-int process_explain(pid_t pid, struct failure *f)
+int process_check_first(pid_t pid, int error, struct failure *f)
 {
 	char path[32];
-	int directory;
+	int process;
 	bool lacks_first;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	lacks_first = directory >= 0 && process_lacks_first(directory);
-	if (directory >= 0)
-		close(directory);
+	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	lacks_first = process >= 0 && process_lacks_first(process);
+	if (process >= 0)
+		close(process);
 	if (!lacks_first)
-		return -ESRCH;
+		return 0;
 	snprintf(path, sizeof(path), "%d", (int)pid);
-	failure_set(f, -EOPNOTSUPP, "cannot record process", path,
+	failure_set(f, error, "cannot record process", path,
 		    "its first thread has ended before others");
-	failure_hint(f, "record it from its beginning: -n NAME --wait, or -- COMMAND");
-	return -EOPNOTSUPP;
+	failure_hint(f, getuid() ? "run proftrace with sudo"
+				 : "without --no-children, it can be recorded");
+	return error;
 }
 
-int process_directory(const struct broker_target *target, struct failure *f)
+/* Of a process whose first thread has ended, it is the directory of another one (living_thread.h). */
+static int open_process(const struct broker_target *target, struct failure *f)
 {
 	char path[32], object[16];
-	const char *reason;
-	int fd;
+	int fd, thread;
 
-	if (target->pid <= 0)
-		return failure_set(f, -EINVAL, "refused request", "", NULL);
 	snprintf(path, sizeof(path), "/proc/%d", (int)target->pid);
 	snprintf(object, sizeof(object), "%d", (int)target->pid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return no_process(f, -errno, target->pid);
-	if (target->birth && process_birth(fd) != target->birth) {
+	if (target->birth && thread_birth(fd, "stat") != target->birth) {
 		close(fd);
 		return no_process(f, -ESRCH, target->pid);
 	}
-	if (!process_alive(fd)) {
+	thread = thread_process(fd) != target->pid ? -ESRCH : fd;
+	if (thread == fd && thread_has_ended(fd))
+		thread = living_thread(fd, target->pid);
+	if (thread != fd)
 		close(fd);
-		failure_set(f, -ESRCH, "no such process", object,
-			    "it has exited, or is a thread of another process");
-		return -ESRCH;
-	}
+	if (thread == -ESRCH)
+		return failure_set(f, -ESRCH, "no such process", object,
+				   "it has exited, or is a thread of another process");
+	return thread < 0 ? failure_set(f, thread, "cannot look into process", object,
+					"its threads end as fast as they are found")
+			  : thread;
+}
+
+int process_directory(const struct broker_target *target, struct failure *f)
+{
+	char object[16];
+	const char *reason;
+	int fd;
+
+	if (target->pid <= 0)
+		return failure_set(f, -EINVAL, "refused request", "", NULL);
+	fd = open_process(target, f);
+	if (fd < 0)
+		return fd;
+	snprintf(object, sizeof(object), "%d", (int)target->pid);
 	reason = process_untraceable(fd);
 	if (reason) {
 		close(fd);
@@ -589,25 +592,38 @@ bool file_has_layers(int fd)
 	return fstatfs(fd, &fs) || fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
+/* -EAGAIN: the thread whose directory it is has ended meanwhile, and others of its process may live. */
+static int open_once(enum broker_file what, int process, uint64_t start, uint64_t end)
+{
+	/* A thread that ends lets go of the memory first: then its list of mappings is empty. */
+	const bool is_memory = what == BROKER_MAPS || what == BROKER_MEMORY;
+	int fd = open_in(what, process, start, end), error = fd < 0 ? fd : 0;
+
+	if ((is_memory || error) && thread_has_ended(process))
+		error = -EAGAIN;
+	/* It may have executed a set-user-ID program meanwhile. */
+	if (!error && process_untraceable(process))
+		error = -EPERM;
+	if (error && fd >= 0)
+		close(fd);
+	return error ? error : fd;
+}
+
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f)
 {
-	int process, fd, error;
+	int process, fd = -EAGAIN;
 
 	if (what >= BROKER_FILES || (what == BROKER_MAPPED && start >= end))
 		return failure_set(f, -EINVAL, "refused request", "open", NULL);
-	process = process_directory(target, f);
-	if (process < 0)
-		return process;
-	fd = open_in(what, process, start, end);
-	error = fd < 0 ? fd : 0;
-	/* It may have executed a set-user-ID program meanwhile. */
-	if (!error && process_untraceable(process)) {
-		close(fd);
-		error = -EPERM;
+	for (unsigned i = 0; fd == -EAGAIN && i < PROCESS_TRIES; i++) {
+		process = process_directory(target, f);
+		if (process < 0)
+			return process;
+		fd = open_once(what, process, start, end);
+		close(process);
 	}
-	close(process);
-	if (!error && (what == BROKER_MAPPED || what == BROKER_JIT_MAP))
+	if (fd >= 0 && (what == BROKER_MAPPED || what == BROKER_JIT_MAP))
 		read_end(fd);
-	return error ? no_process(f, error, target->pid) : fd;
+	return fd < 0 ? no_process(f, fd, target->pid) : fd;
 }

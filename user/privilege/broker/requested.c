@@ -135,7 +135,7 @@ bool requested_has(const struct requested *r, int directory, pid_t pid)
 			return true;
 	}
 	if (r->config->targets &&
-	    target_filter_matches(r->config->targets, container_watch_found(r->watch), directory))
+	    process_matches(r->config->targets, container_watch_found(r->watch), directory, pid))
 		return true;
 	return process_parent(directory) == r->recorder && getppid() == r->recorder;
 }

@@ -151,21 +151,20 @@ static void send_bases(struct server *s)
 	s->bases_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-static int trace(struct server *s, const struct request *r, struct failure *f)
+static int trace_once(struct server *s, const struct broker_target *target, uint32_t flags,
+		      struct failure *f)
 {
 	const struct loaded_programs *programs = &s->programs;
-	const struct broker_target target = { r->pid, r->birth };
-	uint32_t pid = r->pid, flags = r->what, before = 0;
+	uint32_t pid = (uint32_t)target->pid, before = 0;
 	int directory, error;
 
-	if (!flags || flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS))
-		return failure_set(f, -EINVAL, "refused request", "trace", NULL);
-	directory = process_directory(&target, f);
+	directory = process_directory(target, f);
 	if (directory < 0)
 		return directory;
-	if (!is_traced(programs, pid) && !requested_has(&s->requested, directory, r->pid)) {
+	if (!is_traced(programs, pid) && !requested_has(&s->requested, directory, target->pid)) {
+		error = process_alive(directory) ? -EPERM : -ESRCH;
 		close(directory);
-		return failure_set(f, -EPERM, "refused request", "trace", NULL);
+		return failure_set(f, error, "refused request", "trace", NULL);
 	}
 	bpf_map_lookup_elem(programs->traced_fd, &pid, &before);
 	error = watch_directory(programs, directory, pid, f);
@@ -173,6 +172,19 @@ static int trace(struct server *s, const struct request *r, struct failure *f)
 	if (!error && flags & ~before & TRACED_MARKS)
 		send_bases(s);
 	close(directory);
+	return error;
+}
+
+/* A thread by which the process was found may end, when its first one has ended. */
+static int trace(struct server *s, const struct request *r, struct failure *f)
+{
+	const struct broker_target target = { r->pid, r->birth };
+	int error = -ESRCH;
+
+	if (!r->what || r->what & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS))
+		return failure_set(f, -EINVAL, "refused request", "trace", NULL);
+	for (unsigned i = 0; error == -ESRCH && i < PROCESS_TRIES; i++)
+		error = trace_once(s, &target, r->what, f);
 	return error;
 }
 
@@ -203,16 +215,19 @@ static int pause_process(const struct loaded_programs *programs, const struct re
 	return set_traced_flags(programs, pid, (flags & TRACED_KEPT) | r->what, f);
 }
 
-static int identify(const struct request *r, uint64_t *ret_birth, struct failure *f)
+static int identify(const struct server *s, const struct request *r, uint64_t *ret_birth,
+		    struct failure *f)
 {
 	const struct broker_target target = { r->pid, 0 };
 	int directory = process_directory(&target, f);
 
 	if (directory < 0)
-		return directory == -ESRCH ? process_explain(r->pid, f) : directory;
+		return directory;
 	*ret_birth = process_birth(directory);
 	close(directory);
-	return *ret_birth ? 0 : failure_set(f, -ESRCH, "the process has ended", "", "");
+	if (!*ret_birth)
+		return failure_set(f, -ESRCH, "the process has ended", "", "");
+	return broker_links_each(s->config) ? process_check_first(r->pid, -EOPNOTSUPP, f) : 0;
 }
 
 /*
@@ -253,6 +268,8 @@ static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply
 	    elf_fd < 0 || r->pid < 0 || size != sizeof(*r) + r->n_sites * sizeof(p->sites[0]))
 		return failure_set(f, -EINVAL, "refused request", "attach", NULL);
 	error = may_attach_for(s, r->what, r->pid, f);
+	if (!error && r->pid)
+		error = process_check_first(r->pid, -EINVAL, f);
 	if (error)
 		return error;
 	s->programs.attach_ns = 0;
@@ -434,7 +451,7 @@ static int serve_one(struct server *s)
 	if (size < sizeof(*r) || (r->kind <= REQUEST_OPEN && size != sizeof(*r))) {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	} else if (r->kind == REQUEST_IDENTIFY) {
-		reply.error = identify(r, &reply.birth, f);
+		reply.error = identify(s, r, &reply.birth, f);
 	} else if (r->kind == REQUEST_TRACE) {
 		reply.error = trace(s, r, f);
 	} else if (r->kind == REQUEST_PAUSE) {

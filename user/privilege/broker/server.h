@@ -83,8 +83,10 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 
 /*
  * open.c: a process that the invoking user may trace, and that is not protected, as a descriptor of its directory in /proc,
- * which is never another's of the same number; or negative errno.
+ * which is never another's of the same number; or negative errno. When its first thread has ended, it is the directory of another
+ * thread, which may end before it is used: then the process is looked for again, so many times.
  */
+#define PROCESS_TRIES 8
 int process_directory(const struct broker_target *target, struct failure *f);
 /* Why the invoking user may not look into it, as it is now; NULL: it may. */
 const char *process_untraceable(int directory);
@@ -95,14 +97,18 @@ bool process_protected(int directory);
 /* How many others than its own were refused for this reason. Of the thread that serves requests. */
 uint64_t processes_protected(void);
 pid_t process_parent(int directory); /* 0 if it is unknown */
-/* Not a thread's number (/proc finds those too), and not a zombie. */
+/* Whether the thread whose directory it is has not begun to end. */
 bool process_alive(int directory);
-/* Only its first thread has ended. Under the number of the process, the kernel does not show its program and memory any more. */
-bool process_lacks_first(int directory);
-/* After process_directory() has found none: sets the failure if this is the reason. Returns -EOPNOTSUPP then, or -ESRCH. */
-int process_explain(pid_t pid, struct failure *f);
+/*
+ * Whether it may have links of its own: the kernel puts their breakpoints into the memory of the process's first thread. Returns
+ * `error`, and sets the failure, if that has ended and others have not.
+ */
+int process_check_first(pid_t pid, int error, struct failure *f);
 /* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
+/* find.c: whether it matches, in which the name of its first thread counts as well if that has ended. */
+bool process_matches(const struct target_filter *filter, const struct target_containers *containers,
+		     int directory, pid_t pid);
 /* requested.c: the processes that the recorder may name. */
 struct container_watch;
 struct requested {

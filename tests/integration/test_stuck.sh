@@ -75,6 +75,15 @@ if ! [ -c /dev/fuse ]; then
 	finish
 fi
 
+# Plug-ins, each linked with a library that the program finds alone elsewhere. They are older than ten seconds when they are used.
+mkdir "$tmp/users"
+for i in 1 2 3; do
+	mkdir -p "$tmp/used/$i"
+	cp "$programs/opened.so" "$tmp/used/$i/used$i.so"
+	gcc -shared -o "$tmp/users/$i.so" -Wl,--no-as-needed -L"$tmp/used/$i" -l:"used$i.so" -Wl,-rpath,"$tmp/mnt" || exit 1
+done
+made=$(date +%s)
+
 # The server does not even look at requests. This ends without being told to, in ten seconds: meanwhile
 # there is time for the others.
 serve silent OPEN "$programs/storm" "$tmp/mnt/storm" 1 1000
@@ -170,5 +179,26 @@ exec 8>&-
 wait "$silent_server"
 equal "a silent server goes on: the program ends well" $? 0
 equal "a silent server goes on: its semaphore is off" "$(said "$tmp/silent.out" semaphore)" 0
+
+# Where plug-ins say that their libraries are, nobody is asked for them.
+while [ $(($(date +%s) - made)) -le 10 ]; do sleep 0.1; done
+serve searched LOOKUP "$programs/plugin.so" "$proftrace" record -q -e none -o "$tmp/searched" -- \
+	env LD_LIBRARY_PATH="$tmp/used/1:$tmp/used/2" "$programs/scripted"
+exec 9>"$tmp/searched.in"
+serves searched
+for i in 1 2; do
+	echo "load $tmp/users/$i.so" >&9
+	wait_for "$tmp/searched.out" "done $i"
+done
+for i in 3 4 5; do
+	echo "ticks 10" >&9
+	wait_for "$tmp/searched.out" "done $i"
+done
+exec 9>&-
+wait "$server"
+equal "where plug-ins say that their libraries are: the program is recorded" $? 0
+equal "where plug-ins say that their libraries are: nobody has asked" "$(grep -c '^left' "$tmp/searched.out")" 0
+equal "where plug-ins say that their libraries are: all marks" \
+	"$("$canon" --count "$tmp/searched.pftrace" | sed -n 's/^INSTANT tick //p')" 30
 servers=
 finish

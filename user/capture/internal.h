@@ -219,7 +219,8 @@ struct siblings {
 		unsigned scan; /* found the first one; 0: the others have been looked at */
 	} folders[SIBLING_FOLDERS];
 	unsigned n;
-	DIR *list;		      /* the one that is being looked at; NULL: none */
+	DIR *list; /* the one that is being looked at; NULL: none */
+	bool is_listed;
 	char *folder;		      /* its path */
 	struct linked_search *linked; /* for the libraries of its files */
 	struct requester requester;   /* whose process has mapped the second one of this folder */

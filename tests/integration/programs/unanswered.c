@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unanswered OPEN|READ|END|ATTR|FILE=OTHER|TURNS=OTHER FILE DIRECTORY COMMAND [ARG...]
+ * unanswered OPEN|READ|END|ATTR|LOOKUP|FILE=OTHER|TURNS=OTHER FILE DIRECTORY COMMAND [ARG...]
  *
  * A file system with one file, a copy of FILE with a megabyte of zeros behind it, is mounted at DIRECTORY,
  * where no other process but the COMMAND sees it, and is served until that ends. Some requests are not
  * answered, until SIGUSR1, then all are: the broker's to open the file; the broker's to read its beginning;
- * anybody's to read its end; the recorder's for its size and times, which are valid for no time then. Or all are answered, but what the broker opens has the contents of OTHER: always (FILE=), or
+ * anybody's to read its end; the recorder's for its size and times, which are valid for no time then; the recorder's for a name. Or all are answered, but what the broker opens has the contents of OTHER: always (FILE=), or
  * at every second read (TURNS=). `swapped` is printed when that was read for the first time. Prints `target <pid>` when the command is about to run, `left` when something
  * was left unanswered; or `cannot <why>` where nothing can be mounted. Ends with the command's status.
  * Whatever happens it is gone after a minute, and so is the file system.
@@ -43,6 +43,7 @@ static enum {
 	READ,
 	END,
 	ATTR,
+	LOOKUP,
 	FILE_OF_OTHER,
 	TURNS
 } left_out;
@@ -213,6 +214,8 @@ static int is_left_out(const union request *r)
 		return r->in.opcode == FUSE_OPEN && is_brokers(&r->in);
 	if (left_out == ATTR)
 		return r->in.opcode == FUSE_GETATTR && is_of(&r->in, "proftrace");
+	if (left_out == LOOKUP)
+		return r->in.opcode == FUSE_LOOKUP && is_of(&r->in, "proftrace");
 	if (r->in.opcode != FUSE_READ)
 		return 0;
 	if (left_out == READ)
@@ -285,6 +288,7 @@ static void read_files(const char *kind, const char *path)
 		   : !strcmp(kind, "READ")	? READ
 		   : !strcmp(kind, "END")	? END
 		   : !strcmp(kind, "ATTR")	? ATTR
+		   : !strcmp(kind, "LOOKUP")	? LOOKUP
 		   : !strncmp(kind, "FILE=", 5) ? FILE_OF_OTHER
 						: TURNS;
 }

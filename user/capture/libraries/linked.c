@@ -46,6 +46,8 @@ static int library_place(const struct linked_search *l, const char *path)
 	size_t n = strlen(l->directory);
 	int from = AT_FDCWD, place;
 
+	if (l->cached_only)
+		how.resolve |= RESOLVE_CACHED;
 	if (n && !strncmp(path, l->directory, n)) {
 		from = open(l->directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (from < 0)

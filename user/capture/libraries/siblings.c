@@ -3,6 +3,9 @@
  * Programs with plug-ins open one after the other, in each of their processes, and each time a thread is held although most
  * have nothing to attach to. So when a second library of a folder is opened, all files there, and the libraries that these are
  * linked with, are read at moments in which no thread is held, and for those without markers no thread is held later.
+ *
+ * The plug-ins choose where these libraries are searched for, and a file system there may never answer. So only what the kernel
+ * has in its cache of names is found: what somebody has opened lately.
  */
 #include "capture/libraries/internal.h"
 
@@ -58,6 +61,7 @@ void siblings_end(struct capture *c)
 	free(s->linked);
 	free(s->folder);
 	s->list = NULL;
+	s->is_listed = false;
 	s->linked = NULL;
 	s->folder = NULL;
 }
@@ -90,6 +94,7 @@ static void siblings_begin(struct capture *c, int folder, const char *path)
 	*s->linked = (struct linked_search){ .c = c,
 					     .requester = s->requester,
 					     .directory = "",
+					     .cached_only = true,
 					     .expect = expect_plain,
 					     .lookups_within_ns = LOOKUPS_HELD_NS };
 	if (!linked_begin(s->linked))
@@ -162,20 +167,32 @@ static void sibling_add(struct capture *c, const char *name)
 		expect_plain(s->linked, fd, path);
 }
 
+/* The next one of the folder, and then the libraries of those. Returns false if there is nothing more. */
+static bool siblings_look_at_next(struct capture *c)
+{
+	struct siblings *s = &c->siblings;
+	struct dirent *entry = s->is_listed ? NULL : readdir(s->list);
+
+	s->is_listed = !entry;
+	if (entry && strstr(entry->d_name, ".so"))
+		sibling_add(c, entry->d_name);
+	if (entry)
+		return true;
+	if (s->linked->at >= s->linked->n)
+		return false;
+	linked_search_next(s->linked);
+	return true;
+}
+
 bool siblings_look(struct capture *c)
 {
 	struct siblings *s = &c->siblings;
-	uint64_t began_ns = monotonic_now();
-	struct dirent *entry;
+	const uint64_t began_ns = monotonic_now();
 
 	if (!s->list)
 		return false;
 	s->linked->until_ns = began_ns + LINKED_EACH_NS;
-	while (!c->stopping && ((entry = readdir(s->list)) || s->linked->at < s->linked->n)) {
-		if (!entry)
-			linked_search_next(s->linked);
-		else if (strstr(entry->d_name, ".so"))
-			sibling_add(c, entry->d_name);
+	while (!c->stopping && siblings_look_at_next(c)) {
 		if (monotonic_now() > began_ns + SIBLINGS_EACH_NS)
 			return true;
 	}

@@ -277,6 +277,12 @@ static __always_inline __u32 traced_flags(__u32 tgid)
 	return flags ? *flags : 0;
 }
 
+/* Tells the current process from others that had its number before. */
+static __always_inline __u64 birth_of_process(void)
+{
+	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_time);
+}
+
 static __always_inline void init_record_head(struct record *head, __u8 kind, __u32 tgid, __u32 tid)
 {
 	head->ts = bpf_ktime_get_ns();

@@ -266,11 +266,6 @@ static __always_inline bool batch_read_head(struct thread_state *st, __u64 addre
 	return true;
 }
 
-static __always_inline __u64 birth_of_process(void)
-{
-	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_time);
-}
-
 /*
  * The memory of a batch is about to be unmapped. Its contents are sent as they are, and the
  * recorder knows the owner. The state is that of the thread that unloads. A global function, so

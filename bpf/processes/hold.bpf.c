@@ -164,10 +164,12 @@ enum linker_state {
 
 /*
  * What the linker was doing at the last call, by tgid. A process that was evicted is only held more
- * often.
+ * often. The address of the mm would not tell the programs of a process apart: the kernel uses it again for every other
+ * one, and a static program between two others does not call.
  */
 struct linker_call {
-	__u64 mm; /* differs after an exec */
+	__u64 birth;	 /* of the process: the number is used again */
+	__u64 execution; /* of the program */
 	__u32 state;
 	__u32 libraries; /* so many that were mapped at the end of the last change had been waited for; 0: unknown */
 };
@@ -226,12 +228,12 @@ __noinline int has_mapped(struct bpf_user_pt_regs_t *regs)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct linker_call now = { (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), mm),
+	struct linker_call now = { birth_of_process(), bpf_get_current_task_btf()->self_exec_id,
 				   read_linker_state(ctx), 0 };
 	struct linker_call *last = bpf_map_lookup_elem(&linker_calls, &tgid);
 	__u32 before;
 
-	if (!last || last->mm != now.mm) {
+	if (!last || last->birth != now.birth || last->execution != now.execution) {
 		bpf_map_update_elem(&linker_calls, &tgid, &now, BPF_ANY);
 		/*
 		 * Another call follows if it maps something. If the state is that of a copy, it never changes. Of a

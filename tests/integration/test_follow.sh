@@ -35,6 +35,19 @@ equal "static programs: exit status" $? 0
 equal "static programs: every generation" "$(count "$tmp/st" BEGIN generation)" 4
 check_account "static programs" "$tmp/s"
 
+# A static program has no linker to be held in, nor is it held when it executes another program: that one's linker must be
+# seen to be another than that of the program before the static one.
+chain=
+for i in $(seq 24); do
+	cp "$programs/executes" "$tmp/dynamic-$i"
+	chain="$chain $tmp/dynamic-$i 0 $programs/executes-static 0"
+done
+"$proftrace" -q -o "$tmp/ch" --summary-json "$tmp/s" -- $chain 2>"$tmp/err"
+equal "dynamic programs after static ones: exit status" $? 0
+check "dynamic programs after static ones: from the first mark on, or it is said that some are late" \
+	test "$(count "$tmp/ch" BEGIN generation)" = 48 -o "$(field "$tmp/s" attached_late)" -gt 0
+rm "$tmp"/dynamic-*
+
 # In another root, by a link that is meant from there.
 mkdir "$tmp/jail"
 cp "$programs/executes-static" "$tmp/jail/program"

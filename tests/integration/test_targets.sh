@@ -56,6 +56,22 @@ end "by path"
 echo >&7 && echo >&8 && echo >&9
 exec 7>&- 8>&- 9>&-
 
+# A process of the shell that executes proftrace, which is a child of the recorder then.
+mkfifo "$tmp/sibling.in"
+cp "$programs/waits" "$tmp/sibling"
+# shellcheck disable=SC2016
+sh -c '"$1/sibling" 7 <"$1/sibling.in" >"$1/sibling.out" &
+	exec "$2" --strict -v -n sibling -o "$1/t" --summary-json "$1/s" 2>"$1/sibling.err"' \
+	sh "$tmp" "$proftrace" &
+recorder=$!
+exec 7>"$tmp/sibling.in"
+wait_for "$tmp/sibling.err" "proftrace: recording\|no process"
+check "a child from before: it matches" grep -q '^proftrace: 1 process matches$' "$tmp/sibling.err"
+echo >&7 && echo >&7
+exec 7>&-
+wait $recorder
+equal "a child from before: every mark" "$(field "$tmp/s" written)" 14
+
 # prof_stop() of one ends its own recording alone.
 cp "$programs/scripted" "$tmp/stops" && cp "$programs/scripted" "$tmp/goes-on"
 for name in stops goes-on; do

@@ -13,7 +13,10 @@
 
 #include "privilege/living_thread.h"
 
-/* proftrace's own processes mark nothing, and must not be held. */
+/*
+ * proftrace's own processes mark nothing, and must not be held. A child of the recorder may be one that had forked before it executed
+ * proftrace (`./server & exec proftrace -n server`); those that it forks itself run its program.
+ */
 static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 {
 	pid_t parent;
@@ -21,7 +24,9 @@ static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 	if (pid == getpid() || pid == recorder)
 		return true;
 	parent = process_parent(directory);
-	return parent == getpid() || parent == recorder || process_protected(directory);
+	if (parent == getpid() || (parent == recorder && runs_this_program(directory)))
+		return true;
+	return process_protected(directory);
 }
 
 bool process_matches(const struct target_filter *filter, const struct target_containers *containers,

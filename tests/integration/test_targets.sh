@@ -72,6 +72,28 @@ exec 7>&-
 wait $recorder
 equal "a child from before: every mark" "$(field "$tmp/s" written)" 14
 
+# Where the kernel shows no path of the program, because that is too long, its process has every name.
+mkfifo "$tmp/deep.in"
+python3 -c '
+import os, shutil, sys
+os.chdir(sys.argv[1])
+for _ in range(21):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+shutil.copy(sys.argv[2], "deep")
+os.execv("./deep", ["deep", "7"])' "$tmp" "$programs/waits" <"$tmp/deep.in" >"$tmp/deep.out" &
+exec 7>"$tmp/deep.in"
+wait_for "$tmp/deep.out" ready
+for glob in 'de[e]p' "$tmp/no such program"; do
+	record -n "$glob"
+	check "a path of more than 4095 bytes: -n '$glob' matches" grep -q '^proftrace: 1 process matches$' "$tmp/err"
+	[ "$glob" = 'de[e]p' ] || echo >&7
+	[ "$glob" = 'de[e]p' ] || wait_for "$tmp/deep.out" marked
+	end "a path of more than 4095 bytes"
+done
+equal "a path of more than 4095 bytes: every mark" "$(field "$tmp/s" written)" 14
+exec 7>&-
+
 # prof_stop() of one ends its own recording alone.
 cp "$programs/scripted" "$tmp/stops" && cp "$programs/scripted" "$tmp/goes-on"
 for name in stops goes-on; do

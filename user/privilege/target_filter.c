@@ -2,6 +2,7 @@
 /* Compiles the conditions of --name, --user and others, and applies them to a process in /proc. */
 #include "privilege/target_filter.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -325,8 +326,9 @@ static bool process_has_name(const struct target_filter *f, int directory)
 			return true;
 	}
 	n = readlinkat(directory, "exe", path, sizeof(path) - 1);
+	/* A path that is too long for the kernel to show may end in any name: nobody hides by it. */
 	if (n <= 0)
-		return false;
+		return n < 0 && errno == ENAMETOOLONG;
 	path[n] = '\0';
 	/* The kernel adds this to the path of a file that was deleted or replaced. */
 	at = strstr(path, " (deleted)");

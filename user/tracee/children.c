@@ -19,7 +19,7 @@ static bool child_runs(pid_t pid)
 	bool lacks_first;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (readlink(path, &exe, 1) > 0 || errno == EACCES)
+	if (readlink(path, &exe, 1) > 0 || errno == EACCES || errno == ENAMETOOLONG)
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d", pid);
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

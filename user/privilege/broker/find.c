@@ -47,7 +47,10 @@ bool process_matches(const struct target_filter *filter, const struct target_con
 	return matches;
 }
 
-/* The kernel's threads have no program, and no user may trace what is another's. */
+/*
+ * The kernel's threads have no program, and no user may trace what is another's. With another error than ENOENT there is a program:
+ * its path may be longer than the kernel shows.
+ */
 static bool is_found(const struct target_filter *filter, const struct target_containers *containers,
 		     int directory, pid_t pid, pid_t recorder)
 {
@@ -58,7 +61,7 @@ static bool is_found(const struct target_filter *filter, const struct target_con
 
 	if (getuid() && (fstat(directory, &st) || st.st_uid != getuid()))
 		return false;
-	if (readlinkat(directory, "exe", &program, 1) <= 0)
+	if (readlinkat(directory, "exe", &program, 1) < 0 && (errno == ENOENT || errno == ESRCH))
 		thread = process_lacks_first(directory) ? living_thread(directory, pid) : -ESRCH;
 	/* Of one whose threads end so fast, it is said later that it is not recorded. */
 	if (thread == -EAGAIN)

@@ -35,7 +35,7 @@ if ! apt update || ! apt install sudo; then
 	skip "a new Debian 12" "packages cannot be downloaded: $(tail -1 "$tmp/apt")"
 	finish
 fi
-# /run and /tmp are emptied when the machine starts. A recorder leaves an empty folder there for the next one's socket.
+# /run and /tmp are emptied when the machine starts.
 files() {
 	enter bookworm find / -xdev ! -path '/var/cache/*' ! -path '/var/lib/apt/*' ! -path '/var/lib/dpkg/*' ! -path '/var/log/*' \
 		! -path '/given*' ! -path '/run/*' ! -path '/tmp/*' \
@@ -84,10 +84,12 @@ check "--itt finds its library" enter bookworm proftrace -q --itt -o /given/itt 
 sum=$(enter bookworm sha1sum /usr/bin/proftrace | cut -c1-40)
 equal "the bill of materials is of this program" "$(enter bookworm cat /usr/share/doc/proftrace/proftrace.spdx.json | grep -c "$sum")" 2
 
+check "recorders had a folder for their sockets" test -d "$tmp/layers/bookworm/upper/run/proftrace"
 check "apt purge" apt purge proftrace proftrace-dev proftrace-doc libproftrace1 python3-proftrace
 check "apt autoremove" apt autoremove --purge
 files >"$tmp/after"
 equal "removal leaves nothing" "$(diff "$tmp/before" "$tmp/after")" ""
+equal "also not in /run" "$(enter bookworm ls /run | grep proftrace)" ""
 
 # The libraries of the next Debian have other names.
 if make_root trixie && apt_in trixie update; then

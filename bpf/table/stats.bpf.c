@@ -228,7 +228,8 @@ static __always_inline int add_async(struct table_thread *t, const struct mark *
 			t->limit++;
 		return 1;
 	}
-	begin = end_async(key, first_far_bundle(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
+	begin = end_async(key, t->tgid, first_far_bundle(id, text),
+			  TABLE_CLASS(t->what) == TABLE_FRAME);
 	if (!begin && m->flags & RECORD_LEFT_OUT)
 		return 0;
 	t->marks++;

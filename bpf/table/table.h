@@ -187,8 +187,8 @@ struct table_async {
 };
 
 /*
- * A few slots that are searched linearly. They fill two cache lines, and an END looks at the first
- * only.
+ * A few slots that are searched linearly. They fill two cache lines, and an END looks at the second
+ * one only for a slice with its key.
  */
 struct table_bundle {
 	__u64 keys[TABLE_BUNDLE]; /* hash of process, id, category and name; 0: free */

@@ -100,14 +100,16 @@ __noinline int begin_async(struct table_thread *t, __u64 key, __u32 far)
 }
 
 /*
- * The slot of the slice with this key that began last, or of a frame that began first; `found` is
- * the best one of other bundles.
+ * The slot of the slice of a process with this key that began last, or of a frame that began first;
+ * `found` is the best one of other bundles. The process is compared as well, since a key is a hash
+ * of numbers that another process may choose.
  */
-static __always_inline __u64 *bundle_find(struct table_bundle *b, __u64 key, bool first,
+static __always_inline __u64 *bundle_find(struct table_bundle *b, __u64 key, __u32 tgid, bool first,
 					  __u64 *found, __u64 *begin)
 {
 	for (int i = 0; i < TABLE_BUNDLE; i++) {
-		if (b->keys[i] != key || (found && (b->begins[i] < *begin) != first))
+		if (b->keys[i] != key || b->asyncs[i].tgid != tgid ||
+		    (found && (b->begins[i] < *begin) != first))
 			continue;
 		*begin = b->begins[i];
 		found = &b->keys[i];
@@ -121,7 +123,7 @@ static __always_inline bool remove_async(__u64 *found, __u64 key)
 }
 
 /* As end_async(), for a slice whose near bundle counts slices in far bundles. */
-__noinline __u64 end_far_async(__u64 key, __u32 far, __u32 is_frame)
+__noinline __u64 end_far_async(__u64 key, __u32 tgid, __u32 far, __u32 is_frame)
 {
 	__u32 near = TABLE_NEAR_OF(key);
 	struct table_bundle *b = bundle_at(near);
@@ -129,15 +131,15 @@ __noinline __u64 end_far_async(__u64 key, __u32 far, __u32 is_frame)
 
 	if (!b)
 		return 0;
-	nearest = bundle_find(b, key, is_frame, NULL, &begin);
+	nearest = bundle_find(b, key, tgid, is_frame, NULL, &begin);
 	found = nearest;
 	b = far_bundle_at(far);
 	if (b)
-		found = bundle_find(b, key, is_frame, found, &begin);
+		found = bundle_find(b, key, tgid, is_frame, found, &begin);
 	if (asyncs_spilled_twice) {
 		b = far_bundle_at(second_far_bundle(key));
 		if (b)
-			found = bundle_find(b, key, is_frame, found, &begin);
+			found = bundle_find(b, key, tgid, is_frame, found, &begin);
 	}
 	if (!remove_async(found, key))
 		return 0;
@@ -150,16 +152,16 @@ __noinline __u64 end_far_async(__u64 key, __u32 far, __u32 is_frame)
  * Removes an asynchronous slice and returns when it began: the latest one that is open, or the
  * first one for frames. 0: there is none, or another END has just removed it.
  */
-__noinline __u64 end_async(__u64 key, __u32 far, __u32 is_frame)
+__noinline __u64 end_async(__u64 key, __u32 tgid, __u32 far, __u32 is_frame)
 {
 	__u32 near = TABLE_NEAR_OF(key);
 	struct table_bundle *b;
 	__u64 begin = 0;
 
 	if (*(volatile __u32 *)&asyncs_spilled[near])
-		return end_far_async(key, far, is_frame);
+		return end_far_async(key, tgid, far, is_frame);
 	b = bundle_at(near);
-	if (!b || !remove_async(bundle_find(b, key, is_frame, NULL, &begin), key))
+	if (!b || !remove_async(bundle_find(b, key, tgid, is_frame, NULL, &begin), key))
 		return 0;
 	return begin;
 }

@@ -13,6 +13,11 @@
 #include "bpf/table/table.h"
 
 const volatile __u32 table_mask = 0; /* rows - 1 */
+/*
+ * Set by the broker before the programs are loaded. A recorded process chooses its names, ids and series. If it knew the hashes,
+ * it could take all slots in which what another process adds is searched for.
+ */
+const volatile __u64 table_secret = 0;
 
 /*
  * Free slots for threads, a ring that the recorder fills. It puts slots back when their threads
@@ -51,7 +56,7 @@ static __always_inline struct table_page *page_at(__u32 index)
 
 static __always_inline __u64 hash_mix(__u64 a, __u64 b)
 {
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
+	a = (a ^ b ^ table_secret) * 0x9e3779b97f4a7c15ull;
 	return a ^ a >> 29;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash_key.h"
 #include "base/kallsyms.h"
 #include "privilege/invoker.h"
 #include "privilege/loader/features.h"
@@ -131,6 +132,7 @@ static void configure_tables(struct proftrace_bpf *skel, uint32_t rows)
 	if (!rows)
 		return;
 	skel->rodata->table_mask = rows - 1;
+	skel->rodata->table_secret = hash_bytes(&hash_key, "tables", 6);
 	bpf_map__set_max_entries(skel->maps.table_threads, TABLE_THREADS);
 	bpf_map__set_max_entries(skel->maps.table_rows, TABLE_FIRST_ROW + rows);
 	bpf_map__set_max_entries(skel->maps.table_pages, TABLE_FIRST_ROW + rows);

@@ -122,6 +122,38 @@ if grep -q " $tmp/all .* overlay " "/proc/$slow/mountinfo"; then
 else
 	skip "not compared" "overlay cannot be mounted"
 fi
+
+# --- a list of mappings that is never read: a recording that begins can be ended, and one that waits goes on --------------------
+threads() { # NUMBER: until the recorder has so many
+	for _ in $(seq 1 500); do
+		[ "$(find "/proc/$recorder/task" -mindepth 1 -maxdepth 1 2>"$tmp/null" | wc -l)" -lt "$1" ] || return 0
+		sleep 0.01
+	done
+	return 1
+}
+
+delayed() { # MICROSECONDS: each reading of the list by a recorder of the program
+	strace -qq -f -D -o "$tmp/trace" -P "/proc/$slow/maps" -e trace=pread64,ioctl \
+		-e inject=pread64,ioctl:delay_enter="$1" \
+		"$proftrace" -v -e none -p "$slow" -o "$tmp/slow.json" --summary-json "$tmp/slow.s" >"$tmp/out" 2>&1 8>&- &
+	recorder=$!
+}
+
+# What strace delays ends only after that, so the recorder says itself when it has ended.
+delayed 10000000
+check "the list of mappings is not read: another thread reads it" threads 2
+began=$(date +%s)
+kill -INT $recorder
+wait_for "$tmp/out" '0 marks: 0 written'
+check "the list of mappings is not read: it can be ended ($(($(date +%s) - began)) s)" test $(($(date +%s) - began)) -le 3
+wait $recorder
+equal "the list of mappings is not read: nothing counts as late" "$(field "$tmp/slow.s" attached_late)" 0
+delayed 400000
+wait_for "$tmp/out" 'proftrace: recording'
+kill -INT $recorder
+wait $recorder
+equal "the list of mappings is read late: exit status" $? 0
+equal "the list of mappings is read late: nothing is missing" "$(field "$tmp/slow.s" attached_late) $(field "$tmp/slow.s" files_refused)" "0 0"
 exec 8>&-
 wait
 finish

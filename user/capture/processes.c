@@ -286,12 +286,13 @@ static int scan_mappings(struct capture *c, struct scan *s)
 		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
 	/* What was read before the process executed its program. */
 	running_maps_forget(c);
-	error = c->stacks ? maps_read(fd, scan_mapping, s)
-			  : maps_read_executable(fd, scan_mapping, s);
+	error = mappings_read(c, fd, c->stacks, scan_mapping, s);
+	/* It was read until the user wanted to end. */
+	if (error == -EAGAIN)
+		scan_is_cancelled(s);
 	running_maps_forget(c);
 	if (c->stacks)
 		stacks_scan_end(c->stacks);
-	close(fd);
 	return error == -ESRCH ? -EAGAIN : error;
 }
 
@@ -303,9 +304,9 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	int error = -EAGAIN;
 
 	/* It may be another thread than the first, if that has ended. Whether the process has ended, the broker knows. */
-	for (unsigned i = 0; i < SCAN_TRIES && error == -EAGAIN; i++)
+	for (unsigned i = 0; i < SCAN_TRIES && error == -EAGAIN && s.error != -ECANCELED; i++)
 		error = scan_mappings(c, &s);
-	c->late += error == -EAGAIN;
+	c->late += error == -EAGAIN && s.error != -ECANCELED;
 	if (!s.is_open)
 		return error;
 	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))

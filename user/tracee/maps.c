@@ -19,6 +19,7 @@
 #include "base/descriptors.h"
 #include "privilege/mapping_query.h"
 #include "tracee/file_access.h"
+#include "tracee/memory/target_memory.h"
 
 #define MAX_HEAD  256 /* the fields before a path have at most about 100 bytes */
 #define LINE_SIZE (MAX_HEAD + MAPS_MAX_PATH)
@@ -159,7 +160,10 @@ static int maps_feed(struct maps_reader *r, const char *bytes, size_t n)
 	return 0;
 }
 
-int maps_read(int fd, mapping_fn each, void *context)
+/* Where the text comes from: bytes from an offset on. Returns how many, or negative errno. */
+typedef ssize_t (*maps_text_fn)(void *source, uint64_t at, char *bytes, size_t size);
+
+static int maps_read_text(maps_text_fn text, void *source, mapping_fn each, void *context)
 {
 	struct maps_reader *r = calloc(1, sizeof(*r));
 	char bytes[16384];
@@ -171,10 +175,10 @@ int maps_read(int fd, mapping_fn each, void *context)
 	r->each = each;
 	r->context = context;
 	while (result == 0) {
-		ssize_t got = TEMP_FAILURE_RETRY(pread(fd, bytes, sizeof(bytes), (off_t)at));
+		ssize_t got = text(source, at, bytes, sizeof(bytes));
 
 		if (got < 0)
-			result = -errno;
+			result = (int)got;
 		if (got <= 0)
 			break;
 		at += (uint64_t)got;
@@ -186,6 +190,29 @@ int maps_read(int fd, mapping_fn each, void *context)
 		result = r->reported;
 	free(r);
 	return result;
+}
+
+static ssize_t maps_text_of_file(void *source, uint64_t at, char *bytes, size_t size)
+{
+	const int *fd = source;
+	ssize_t got = TEMP_FAILURE_RETRY(pread(*fd, bytes, size, (off_t)at));
+
+	return got < 0 ? -errno : got;
+}
+
+int maps_read(int fd, mapping_fn each, void *context)
+{
+	return maps_read_text(maps_text_of_file, &fd, each, context);
+}
+
+static ssize_t maps_text_of_memory(void *source, uint64_t at, char *bytes, size_t size)
+{
+	return target_memory_read_text(source, at, bytes, size);
+}
+
+int maps_read_patiently(struct target_memory *maps, mapping_fn each, void *context)
+{
+	return maps_read_text(maps_text_of_memory, maps, each, context);
 }
 
 /* --- one by one ---------------------------------------------------------------------------------- */

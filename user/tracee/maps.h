@@ -54,6 +54,10 @@ int maps_read(int fd, mapping_fn each, void *context);
  */
 int maps_read_executable(int fd, mapping_fn each, void *context);
 
+/* maps_read() by a thread that can be left. -EAGAIN: it was (memory/target_memory.h). */
+struct target_memory;
+int maps_read_patiently(struct target_memory *maps, mapping_fn each, void *context);
+
 /* Replaces \012 by a newline, in place. */
 void maps_unescape(char *path);
 

@@ -14,6 +14,13 @@
 /* Frees the list; the next scan reads it again. */
 void running_maps_forget(struct capture *c);
 
+/*
+ * Reads the list of mappings that `fd` is, which it takes over; `all`: not of code alone. The process may hold the lock of its
+ * memory, for which the kernel waits: while a process is being attached to, a thread reads, which is left when the user wants to
+ * end (-EAGAIN).
+ */
+int mappings_read(struct capture *c, int fd, bool all, mapping_fn each, void *context);
+
 /* maps_read(), or -E2BIG if the scan has read too much already. */
 int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *context);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "tracee/memory/target_memory.h"
 
 /* Lines that one scan may read in addition to its own pass; a million take about 0.6 s. */
 #define LINES_EACH_SCAN MAPS_MAX_LINES
@@ -77,6 +78,29 @@ static void note_longest(struct running_maps *r)
 	}
 }
 
+static bool user_waits(void *context)
+{
+	const struct capture_options *o = context;
+
+	return !o->end_requests || !o->end_requests(o->context);
+}
+
+int mappings_read(struct capture *c, int fd, bool all, mapping_fn each, void *context)
+{
+	struct target_memory *maps = c->attaching ? target_memory_new(fd) : NULL;
+	int n = -ENOMEM;
+
+	if (!c->attaching) {
+		n = all ? maps_read(fd, each, context) : maps_read_executable(fd, each, context);
+		close(fd);
+	} else if (maps) {
+		target_memory_wait_while(maps, user_waits, &c->options);
+		n = maps_read_patiently(maps, each, context);
+		target_memory_free(maps);
+	}
+	return n;
+}
+
 int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *context)
 {
 	const struct broker_target target = { pid, 0 };
@@ -87,8 +111,7 @@ int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *contex
 	fd = broker_open(c->broker, BROKER_MAPS, &target, 0, 0, NULL);
 	if (fd < 0)
 		return fd;
-	n = maps_read(fd, each, context);
-	close(fd);
+	n = mappings_read(c, fd, true, each, context);
 	/* A process that has exited costs the next files nothing. */
 	c->scans.lines_read += n == -E2BIG ? LINES_EACH_SCAN : n > 0 ? (unsigned)n : 0;
 	return n;
@@ -195,7 +218,7 @@ int running_maps_check_work(struct capture *c, const struct file *file, pid_t pi
 		error = running_read(c, pid);
 	/* It may have exited. */
 	if (error)
-		return error == -E2BIG || error == -ENOMEM ? error : 0;
+		return error == -E2BIG || error == -ENOMEM || error == -EAGAIN ? error : 0;
 	first = count_before(r, file->device, file->inode, 0, false);
 	n = count_before(r, file->device, file->inode, UINT64_MAX, true) - first;
 	ends = list_ends(r->list + first, n);

@@ -33,9 +33,11 @@
 
 struct target_memory {
 	int fd;
-	char *path;   /* not opened yet; NULL: it is */
-	bool is_read; /* a thread is reading, or stuck */
-	bool is_free; /* the thread frees it when it comes back */
+	char *path;		      /* not opened yet; NULL: it is */
+	bool is_read;		      /* a thread is reading, or stuck */
+	bool is_free;		      /* the thread frees it when it comes back */
+	bool (*waits)(void *context); /* NULL: for a limited time */
+	void *context;
 };
 
 struct reading_thread {
@@ -80,6 +82,12 @@ struct target_memory *target_memory_at(const char *path)
 		return m;
 	free(m);
 	return NULL;
+}
+
+void target_memory_wait_while(struct target_memory *m, bool (*waits)(void *context), void *context)
+{
+	m->waits = waits;
+	m->context = context;
 }
 
 static void close_memory(struct target_memory *m)
@@ -218,17 +226,30 @@ static uint64_t find_patience(uint64_t now_ns)
 	return patience_ns > LEAST_PATIENCE_NS ? patience_ns : LEAST_PATIENCE_NS;
 }
 
-/* Called with the lock. False: it has not been read in time. */
-static bool await_read(struct reading_thread *t)
+static bool await_until(struct reading_thread *t, uint64_t until_ns)
 {
-	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC), waited_ns;
-	uint64_t until_ns = began_ns + find_patience(began_ns);
 	const struct timespec until = { (time_t)(until_ns / 1000000000),
 					(long)(until_ns % 1000000000) };
 
 	while (t->memory && pthread_cond_timedwait(&finished, &lock, &until) != ETIMEDOUT)
 		;
-	if (!t->memory)
+	return !t->memory;
+}
+
+/* Called with the lock. False: it has not been read in time. */
+static bool await_read(struct reading_thread *t)
+{
+	const struct target_memory *m = t->memory;
+	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC), waited_ns;
+
+	if (m->waits) {
+		while (!await_until(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS)) {
+			if (!m->waits(m->context))
+				return false;
+		}
+		return true;
+	}
+	if (await_until(t, began_ns + find_patience(began_ns)))
 		return true;
 	waited_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
 	patience_ns -= waited_ns < patience_ns ? waited_ns : patience_ns;

@@ -13,6 +13,7 @@
 #ifndef PROFTRACE_TRACEE_TARGET_MEMORY_H
 #define PROFTRACE_TRACEE_TARGET_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,8 @@ struct target_memory *target_memory_new(int fd);
  * thread of the process executes a program, and that may take as long.
  */
 struct target_memory *target_memory_at(const char *path);
+/* Reads are waited for beyond the limit as long as `waits`, which is called ten times a second, returns true. */
+void target_memory_wait_while(struct target_memory *m, bool (*waits)(void *context), void *context);
 void target_memory_free(struct target_memory *m);
 
 /*

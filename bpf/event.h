@@ -67,7 +67,8 @@ enum record_kind {
 		52, /* the semaphore by which marks in buffered mode let the kernel read strings */
 
 	RECORD_FORK = 64, /* a = tgid of the parent, b = tid of the parent, then comm */
-	RECORD_EXEC = 65, /* then comm */
+	RECORD_EXEC =
+		65, /* then comm; a = the thread's number before, b = number of the execution */
 	/*
 	 * a = 1 if this was the last thread, then b = CPU time (bpf/marks/guard.h); comm = number of the
 	 * signal that killed the process, or empty
@@ -399,6 +400,8 @@ enum hold_reason {
 	HOLD_COUNTER = 4,   /* the thread is going to forbid itself the processor's counter */
 	HOLD_UNMAPPED =
 		5, /* the linker has unmapped libraries; only where threads cannot be held */
+	/* Nobody waits: another thread than the first has executed a program; a = number of the execution. */
+	HOLD_FIRST_CHANGED = 6,
 };
 
 struct record_hold {

@@ -226,6 +226,7 @@ static __always_inline void send_exec(struct task_struct *task, pid_t old_pid)
 	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
 	if (r) {
 		r->ops.a = old_pid;
+		r->ops.b = task->self_exec_id;
 		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
@@ -256,6 +257,26 @@ static __always_inline void trace_target(struct task_struct *task)
 	r->head.flags |= RECORD_TARGET;
 	r->ops.a = task->pid;
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+}
+
+/*
+ * Links of one process are of the thread that was its first until now. The recorder has to know before it serves the linker of
+ * the new program, so it is told on the same way. If there is no space, RECORD_EXEC tells it.
+ */
+static __always_inline void send_first_changed(struct task_struct *task)
+{
+	struct record_hold *r = bpf_ringbuf_reserve(&holds, sizeof(*r), 0);
+
+	if (!r) {
+		account_add(ACCOUNT_HOLD_TIMEOUT);
+		return;
+	}
+	init_record_head(&r->head, RECORD_HOLD, task->tgid, task->pid);
+	r->ops.a = task->self_exec_id;
+	r->ops.b = HOLD_FIRST_CHANGED;
+	r->fd = -1;
+	r->path[0] = '\0';
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -295,6 +316,8 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		send_follow(FOLLOW_UNTRACED, tgid, 0);
 	else if (each_links && old_pid != task->pid)
 		send_follow(FOLLOW_EXEC, tgid, 0);
+	else if (is_recorded && alone_links && old_pid != task->pid)
+		send_first_changed(task);
 	forget_mappings(tgid);
 	batches_drop_tables(tgid);
 	if (is_recorded)

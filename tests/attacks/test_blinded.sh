@@ -48,6 +48,37 @@ for how in "semaphores" "guard pages"; do
 	blind_ends
 done
 
+# Another thread than the first executes a program: it takes over the number, and the links were of the first thread.
+cp "$programs/followed" "$tmp/renewed"
+for how in "semaphores" "guard pages"; do
+	blind_begins "$how, executed by another thread" "$tmp/renewed" $(test "$how" = semaphores || echo guard) || continue
+	start_recorder -n renewed --wait --strict --summary-json "$tmp/s.json" 8>&-
+	for i in 1 2 3; do
+		echo | "$tmp/renewed" self 10 8>&-
+	done >"$tmp/out"
+	kill -TERM $recorder
+	ends $recorder
+	blind_ends
+	check "$how, executed by another thread: each process gets links of its own" \
+		grep -q "renewed' is attached to for each process by itself" "$tmp/said"
+	check "$how, executed by another thread: every mark, once, or it is said that some are missing" test \
+		"$(field "$tmp/s.json" marked)" = "$(grep -c '^mark' "$tmp/out")" -o "$(field "$tmp/s.json" attached_late)" -gt 0 \
+		-o "$(field "$tmp/s.json" files_refused)" -gt 0
+done
+
+# Its children have their links after the fork, which is counted; if a machine is busy, so is what is not attached to in time.
+for how in "semaphores" "guard pages"; do
+	blind_begins "$how, children that execute" "$tmp/renewed" $(test "$how" = semaphores || echo guard) || continue
+	start_recorder -n renewed --wait --summary-json "$tmp/s.json" 8>&-
+	echo | "$tmp/renewed" exec 12 3 8>&- >"$tmp/out"
+	kill -TERM $recorder
+	ends $recorder
+	blind_ends
+	made=$(grep -c '^mark' "$tmp/out") marked=$(field "$tmp/s.json" marked)
+	check "$how, children that execute: hardly a mark is missing, and none is twice ($marked of $made)" \
+		test "$marked" -le "$made" -a "$marked" -gt $((made / 2))
+done
+
 # The kernel begins to refuse when a program is being recorded, and its domains go over to another mode meanwhile: each mark is
 # recorded once, whether by the links for all processes or by those of the program alone.
 cp "$programs/swings" "$tmp/swings"

@@ -476,6 +476,8 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		files_forget_refusals(c, (pid_t)r->tgid);
 		if (r->flags & RECORD_TARGET)
 			target_started(c, (pid_t)r->tgid);
+		if (plain->ops.a != r->tid)
+			files_first_changed(c, (pid_t)r->tgid, (uint32_t)plain->ops.b);
 		process_executed(c, r->tgid);
 		tables_process_exited(c, r->tgid, r->ts);
 		break;

@@ -158,8 +158,9 @@ struct traced_process {
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
-	bool is_expected;  /* to execute its program, whose environment it has */
-	unsigned n_mapped; /* files at the last call of its linker, where it cannot be held */
+	bool is_expected;	/* to execute its program, whose environment it has */
+	unsigned n_mapped;	/* files at the last call of its linker, where it cannot be held */
+	uint32_t first_changed; /* the last execution of files_first_changed() */
 	struct resolved_mapping *resolved; /* since it executed its program (file_key.c) */
 	uint32_t n_resolved, resolved_capacity;
 	UT_hash_handle hh;
@@ -690,6 +691,8 @@ bool capture_attaches_each(const struct capture *c);
 void files_follow(struct capture *c, pid_t parent, pid_t child);
 /* The process has exited, or may not be recorded any more: the broker closes its links. */
 void files_release(struct capture *c, pid_t pid);
+/* Another thread than the first has executed a program, the process's `execution`-th. */
+void files_first_changed(struct capture *c, pid_t pid, uint32_t execution);
 void process_executed(struct capture *c, pid_t pid);
 void process_forked(struct capture *c, pid_t child, pid_t parent, bool is_watched);
 /* targets.c: the kernel has found a process that --wait waits for. */

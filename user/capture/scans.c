@@ -207,7 +207,7 @@ int decode_hold(void *context, void *data, size_t size)
 	if (size < sizeof(*r) || r->head.kind != RECORD_HOLD)
 		return 0;
 	c->scans.held[c->scans.n_held++] = *r;
-	c->counts.held++;
+	c->counts.held += r->ops.b != HOLD_FIRST_CHANGED;
 	return c->scans.n_held < HOLDS_AT_ONCE ? 0 : -EAGAIN;
 }
 
@@ -241,6 +241,18 @@ static bool request_is_linkers(const struct record_hold *r, uint32_t tgid)
 	       (r->ops.b == HOLD_LIBRARIES || r->ops.b == HOLD_UNMAPPED);
 }
 
+/* Up to which request one scan serves those of the linker: not beyond an execution that takes links from the process. */
+static unsigned find_requests_end(const struct scans *s, unsigned i, uint32_t tgid)
+{
+	for (; i < s->n_held; i++) {
+		const struct record_hold *r = &s->held[i];
+
+		if (r->head.kind && r->head.tgid == tgid && r->ops.b == HOLD_FIRST_CHANGED)
+			break;
+	}
+	return i;
+}
+
 /*
  * Where the kernel cannot hold threads, files that are attached to now are late. If a process has mapped libraries more
  * often than its number of files has grown, it may have had one that nobody saw.
@@ -263,9 +275,10 @@ static void serve_linker(struct capture *c, unsigned i)
 	struct scans *s = &c->scans;
 	const uint32_t tgid = s->held[i].head.tgid;
 	unsigned fresh, marked = c->n_marked_files, n_requests = 0;
+	const unsigned end = find_requests_end(s, i, tgid);
 	struct traced_process *p;
 
-	for (unsigned j = i; j < s->n_held; j++)
+	for (unsigned j = i; j < end; j++)
 		n_requests +=
 			request_is_linkers(&s->held[j], tgid) && s->held[j].ops.b == HOLD_LIBRARIES;
 	if (scans_can_afford(c, tgid)) {
@@ -276,10 +289,20 @@ static void serve_linker(struct capture *c, unsigned i)
 			p->n_mapped = s->n_mapped;
 		wait_for_tables(c, tgid);
 	}
-	for (; i < s->n_held; i++) {
+	for (; i < end; i++) {
 		if (request_is_linkers(&s->held[i], tgid))
 			release_held_thread(c, &s->held[i]);
 	}
+}
+
+/* Not left out without credit: else the process is not recorded any more. */
+static void serve_first_changed(struct capture *c, struct record_hold *r)
+{
+	const struct scan_begin begin = begin_cost(c);
+
+	files_first_changed(c, (pid_t)r->head.tgid, (uint32_t)r->ops.a);
+	charge_cost(c, get_scan_pace(c, (pid_t)r->head.tgid), &begin);
+	r->head.kind = 0;
 }
 
 /* What the process names may take long to look up. Without credit, its files are found when they are mapped. */
@@ -300,6 +323,10 @@ static void serve_hold(struct capture *c, unsigned i)
 
 	if (request_is_linkers(r, r->head.tgid)) {
 		serve_linker(c, i);
+		return;
+	}
+	if (r->ops.b == HOLD_FIRST_CHANGED) {
+		serve_first_changed(c, r);
 		return;
 	}
 	if (r->ops.b == HOLD_COUNTER) {

@@ -191,10 +191,10 @@ static void leaving_add_pid(struct leaving *l, struct file_link *links, unsigned
 	*n = kept;
 }
 
-/* A process that had links of its own has ended. The kernel would keep them. */
-static void file_release_alone(struct capture *c, struct file *file, pid_t pid)
+/* Closes the links of a process, which the kernel would keep when it has ended. `later`: without waiting for the kernel. */
+static void file_release_alone(struct capture *c, struct file *file, pid_t pid, bool later)
 {
-	struct leaving leaving = { .c = c, .later = true };
+	struct leaving leaving = { .c = c, .later = later };
 
 	if (!file->alone || !file_has_pid(file, pid))
 		return;
@@ -210,7 +210,30 @@ static void file_release_alone(struct capture *c, struct file *file, pid_t pid)
 void files_release(struct capture *c, pid_t pid)
 {
 	hash_each (c->files, file) {
-		file_release_alone(c, file, pid);
+		file_release_alone(c, file, pid, true);
+		pids_remove(file->pids, &file->n_pids, pid);
+	}
+	files_forget_refusals(c, pid);
+}
+
+/*
+ * A link of one process belongs to the thread that was its first. When another one executes a program it takes over the number,
+ * and the kernel puts no breakpoints of that link into the new memory, but would still run its programs there. So it is closed
+ * before the next scan, in the hold of the linker or after the execution, attaches again. Two records tell of an execution, and
+ * meanwhile there may have been another: after that scan nothing may be closed again.
+ */
+void files_first_changed(struct capture *c, pid_t pid, uint32_t execution)
+{
+	struct traced_process *p = process_find(c, pid);
+
+	if (p && (int32_t)(execution - p->first_changed) <= 0)
+		return;
+	if (p)
+		p->first_changed = execution;
+	hash_each (c->files, file) {
+		if (!file->alone)
+			continue;
+		file_release_alone(c, file, pid, false);
 		pids_remove(file->pids, &file->n_pids, pid);
 	}
 	files_forget_refusals(c, pid);

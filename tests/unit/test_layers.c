@@ -80,6 +80,7 @@ static int try_overlay(void)
 		return WRONG;
 	if (is_foreign(below, BROKER_FUNCTIONS) || !is_foreign(above, BROKER_FUNCTIONS) ||
 	    !is_foreign(above, BROKER_RETURNS) || !is_foreign(above, BROKER_USDT) ||
+	    !is_foreign(above, BROKER_LIBRARIES) || !is_foreign(above, BROKER_EXECUTES) ||
 	    is_foreign(above, BROKER_MARKS))
 		return WRONG;
 	return RIGHT;

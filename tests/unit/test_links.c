@@ -305,6 +305,42 @@ static void not_too_many_sites_of_others(void **state)
 	assert_int_equal(links->n_foreign, 0);
 }
 
+/* Hold points have a limit of their own: a process that cannot be followed is refused, and counted by the caller. */
+static void not_too_many_hold_points_in_files_of_others(void **state)
+{
+	const struct broker_site sites[] = { { 0x100, 0, 1 }, { 0x200, 0, 1 } };
+	struct link_sites of;
+	struct failure f;
+	struct process *child;
+
+	(void)state;
+	links->most_foreign = 0;
+	links->most_foreign_holds = 3;
+	attach(PARENT, BROKER_LIBRARIES, 1);
+	assert_int_equal(links->n_foreign_holds, 0); /* the file is the caller's */
+	links->list[0].of.foreign = true;
+	links->n_foreign_holds = 2;
+	child = fork_process(PARENT, CHILD);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -EMFILE);
+	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_LIBRARIES), 0);
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_EXECUTES, sites, 2, true), 0);
+	of.foreign = true;
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), -EMFILE);
+	assert_non_null(strstr(f.reason, "hold points"));
+	links->most_foreign_holds = 4;
+	assert_int_equal(links_may_add(links, &of, CHILD, &f), 0);
+	assert_int_equal(links->n_foreign_holds, 4);
+	assert_int_equal(links->n_foreign, 0);
+	links_give_back(links, &of);
+	link_sites_free(&of);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)), 0);
+	assert_int_equal(links->n_foreign_holds, 4);
+	links_forget(links, CHILD);
+	links_forget(links, PARENT);
+	assert_int_equal(links->n_foreign_holds, 0);
+}
+
 /* A file and one that an overlay shows may have the same numbers. What slows others down is counted, whichever came first. */
 static void of_others_is_another_link(void **state)
 {
@@ -626,6 +662,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(of_others_is_another_link, start, end),
 		cmocka_unit_test_setup_teardown(decoded_when_there_is_none, start, end),
 		cmocka_unit_test_setup_teardown(not_too_many_sites_of_others, start, end),
+		cmocka_unit_test_setup_teardown(not_too_many_hold_points_in_files_of_others, start,
+						end),
 		cmocka_unit_test_setup_teardown(nothing_after_the_end, start, end),
 		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),
 		cmocka_unit_test_setup_teardown(children_that_lack_it_are_counted, start, end),

@@ -29,6 +29,7 @@
 #define DESCRIPTORS_OF_OURS 128
 #define NO_DESCRIPTORS	    "too many open files: each site takes one on kernels before 6.6"
 #define SLOWS_OTHERS	    "too many sites in files of others"
+#define HOLDS_SLOW_OTHERS   "too many processes with hold points in files of others"
 /*
  * How often a program may be at one site for a process: of ours once, and once more for each number of a device that its
  * file has; of others' and of functions once for each request of the user's (-u). Links of other processes do not run theirs
@@ -46,6 +47,7 @@ struct links *links_new(struct closers *closers)
 	links->closers = closers;
 	links->most_sites = SITES_MOST;
 	links->most_foreign = UINT32_MAX;
+	links->most_foreign_holds = UINT32_MAX;
 	pthread_mutex_init(&links->lock, NULL);
 	return links;
 }
@@ -79,6 +81,11 @@ static bool links_are_of_others(const struct link_sites *of)
 	       of->program == BROKER_RETURNS;
 }
 
+static bool links_are_holds(const struct link_sites *of)
+{
+	return of->program == BROKER_LIBRARIES || of->program == BROKER_EXECUTES;
+}
+
 int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,
 		    const struct broker_site *sites, unsigned n, bool keep)
 {
@@ -94,7 +101,8 @@ int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program progr
 		.device = st.st_dev, .inode = st.st_ino, .program = program, .n = n, .elf_fd = -1
 	};
 	/* An overlay shows the owner of its metadata, and the kernel attaches to a file that may be somebody else's. */
-	of->foreign = links_are_of_others(of) && (st.st_uid != getuid() || file_has_layers(elf_fd));
+	of->foreign = (links_are_of_others(of) || links_are_holds(of)) &&
+		      (st.st_uid != getuid() || file_has_layers(elf_fd));
 	/* Markers and existing probes are nops, which are decoded alike everywhere. */
 	if (program != BROKER_MARKS && program != BROKER_FLUSH && program != BROKER_USDT)
 		of->n_decoded = sites_decoded(elf_fd, sites, n);
@@ -273,6 +281,11 @@ struct member *member_new(uint32_t number, unsigned most)
 	return m;
 }
 
+static uint32_t *links_foreign(struct links *links, const struct link_sites *of)
+{
+	return links_are_holds(of) ? &links->n_foreign_holds : &links->n_foreign;
+}
+
 /*
  * What only installs breakpoints slows nobody down: at the same sites are programs already. Nor does what decodes, which is for
  * the broker alone.
@@ -281,14 +294,14 @@ static void links_count_sites(struct links *links, const struct link_sites *of, 
 			      bool decodes)
 {
 	links->n_sites += of->n + (decodes ? of->n_decoded : 0);
-	links->n_foreign += of->foreign && !installs ? of->n : 0;
+	*links_foreign(links, of) += of->foreign && !installs ? of->n : 0;
 }
 
 static void links_uncount_sites(struct links *links, const struct link_sites *of, bool installs,
 				bool decodes)
 {
 	links->n_sites -= of->n + (decodes ? of->n_decoded : 0);
-	links->n_foreign -= of->foreign && !installs ? of->n : 0;
+	*links_foreign(links, of) -= of->foreign && !installs ? of->n : 0;
 }
 
 static void process_add_member(struct links *links, struct process *p, struct member *m)
@@ -332,9 +345,11 @@ static bool links_have_space(const struct links *links, unsigned n)
 	return (uint64_t)links->n_sites + n <= links->most_sites;
 }
 
-static bool links_slow_others(const struct links *links, const struct link_sites *of)
+static bool links_slow_others(struct links *links, const struct link_sites *of)
 {
-	return of->foreign && (uint64_t)links->n_foreign + of->n > links->most_foreign;
+	uint32_t most = links_are_holds(of) ? links->most_foreign_holds : links->most_foreign;
+
+	return of->foreign && (uint64_t)*links_foreign(links, of) + of->n > most;
 }
 
 /* --- attaching as another process is ---------------------------------------------------------------- */
@@ -384,11 +399,6 @@ struct member *links_unlink_partial(struct links *links)
 	return list;
 }
 
-static bool link_is_hold(const struct link *link)
-{
-	return link->of.program == BROKER_LIBRARIES || link->of.program == BROKER_EXECUTES;
-}
-
 /* Attaches for the process what is in a list of members, of hold points or of all others. Returns the first error. */
 static int process_attach_list(struct links *links, const struct loaded_programs *programs,
 			       struct process *p, const struct member *list, bool holds,
@@ -399,7 +409,7 @@ static int process_attach_list(struct links *links, const struct loaded_programs
 	for (; list; list = list->next) {
 		int failed;
 
-		if (list->installs || link_is_hold(&links->list[list->link]) != holds ||
+		if (list->installs || links_are_holds(&links->list[list->link].of) != holds ||
 		    (!installs && process_has(p, list->link)))
 			continue;
 		failed = process_attach(links, programs, p, list->link, installs);
@@ -534,7 +544,7 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 	} else if (!links_have_space(links, of->n + of->n_decoded + kept)) {
 		reason = limited ? NO_DESCRIPTORS : "it is attached to too many sites";
 	} else if (links_slow_others(links, of)) {
-		reason = SLOWS_OTHERS;
+		reason = links_are_holds(of) ? HOLDS_SLOW_OTHERS : SLOWS_OTHERS;
 	} else if (!links_find(links, of)) {
 		if (!links_free_number(links))
 			reason = "it is attached to too many sites";
@@ -559,6 +569,13 @@ int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, s
 			     "may be in files of other users, because they slow down everybody "
 			     "who executes these files",
 			     OWN_MOST_FOREIGN);
+	if (!strcmp(reason, HOLDS_SLOW_OTHERS))
+		failure_hint(f,
+			     "record fewer processes, or run proftrace with sudo: without root at "
+			     "most %d hold points, five to ten for each process, may be in files "
+			     "of other users, because they slow down everybody who executes these "
+			     "files",
+			     OWN_MOST_FOREIGN_HOLDS);
 	return error;
 }
 

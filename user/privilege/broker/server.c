@@ -619,8 +619,10 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	if (!s->links)
 		return server_cannot_start(f, -ENOMEM);
 	s->programs.ended = &s->links->ends;
-	if (config->own_only)
+	if (config->own_only) {
 		s->links->most_foreign = OWN_MOST_FOREIGN;
+		s->links->most_foreign_holds = OWN_MOST_FOREIGN_HOLDS;
+	}
 	if (config->functions) {
 		s->programs.provers = provers_new(config->prove);
 		if (!s->programs.provers)

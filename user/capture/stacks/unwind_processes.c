@@ -157,6 +157,16 @@ static void owner_publish(struct unwind *u, const struct unwind_ranges_of *o, ui
 	__atomic_store_n(&slot->tgid, o->pid, __ATOMIC_RELEASE);
 }
 
+static void owner_free(struct unwind *u, struct unwind_ranges_of *o)
+{
+	__atomic_store_n(&u->processes[o->slot].tgid, 0, __ATOMIC_RELEASE);
+	if (o->first)
+		piece_free(u, o->first, o->piece);
+	HASH_DEL(u->owners, o);
+	free(o->files);
+	free(o);
+}
+
 void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 			const struct unwind_code *code, unsigned n, uint32_t python)
 {
@@ -176,6 +186,9 @@ void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 	first = o && files ? piece_allocate(u, piece) : 0;
 	if (!first) {
 		free(files);
+		/* Its slot, which says nothing of it yet, is free for another process. */
+		if (o && !o->first)
+			owner_free(u, o);
 		return;
 	}
 	u->ranges[first] = (struct unwind_range){ .base = ++u->number };
@@ -191,16 +204,6 @@ void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 	owner_publish(u, o, execs, python);
 	if (old_first)
 		piece_free(u, old_first, old_piece);
-}
-
-static void owner_free(struct unwind *u, struct unwind_ranges_of *o)
-{
-	__atomic_store_n(&u->processes[o->slot].tgid, 0, __ATOMIC_RELEASE);
-	if (o->first)
-		piece_free(u, o->first, o->piece);
-	HASH_DEL(u->owners, o);
-	free(o->files);
-	free(o);
 }
 
 void unwind_forget_process(struct unwind *u, uint32_t pid)

@@ -29,7 +29,9 @@
 
 /* at the start: each takes some milliseconds, and a place in the kernel's map */
 #define TARGETS_AT_MOST (BROKER_MAX_FOUND - 1)
-#define SEARCHES	3 /* a process may fork while /proc is read */
+/* after the first search */
+#define SEARCHES_NS    2000000000ull
+#define SEARCHES_ALONE 3 /* where no children are followed */
 
 /* A name without a glob is looked up as a shell would. */
 static void expect_programs(struct capture *c)
@@ -54,13 +56,17 @@ static void count_not_followed(struct capture *c, unsigned n)
 	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], n, __ATOMIC_RELAXED);
 }
 
-/* `*n_refused`: of those that are there, and that nobody can attach to. So many were named the time before. */
+/*
+ * Of a process that does not match any more, or that the user may not see, nothing is counted, nor of one that has no markers.
+ * `*n_new`: also those that have exited meanwhile. `*n_refused`: of those that are there. So many were named the time before.
+ */
 static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
 			  unsigned *n_attached, unsigned *n_refused, struct failure *f)
 {
 	unsigned refused = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	/* Of processes that fork on, the last one is the one that may still be there. */
+	for (unsigned i = n; i-- > 0;) {
 		int error, verbosity;
 
 		if (capture_traces(c, (pid_t)pids[i]))
@@ -72,7 +78,8 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 		*n_attached += !error;
 		/* It has exited meanwhile, or is not the user's to trace; others may be. */
 		verbosity = error == -ESRCH ? 2 : 1;
-		if ((error == -EOPNOTSUPP || error == -EAGAIN) && ++refused > *n_refused)
+		if (error && error != -ESRCH && error != -EPERM && error != -ENOENT &&
+		    ++refused > *n_refused)
 			verbosity = 0;
 		if (error)
 			capture_log(c, verbosity, "%s '%s': %s", f->what, f->object, f->reason);
@@ -106,15 +113,19 @@ static int targets_missing(const struct capture *c, unsigned n, struct failure *
 	return -ENOENT;
 }
 
-/* Again until nothing new is found: a process may fork while /proc is read. */
+/*
+ * Again until nothing new is found: a process may fork while /proc is read, and exit before anybody can attach to it. A user may fork on
+ * so fast that this does not end. Without children, what is forked later is not asked for.
+ */
 static int search_targets(struct capture *c, unsigned *n_attached, struct failure *f)
 {
-	unsigned i, n, n_new = 1, n_refused = 0;
+	unsigned n, n_new = 1, n_refused = 0, searches = 0;
+	uint64_t end_ns = 0;
 	uint32_t *pids;
 	int error = 0;
 
-	for (i = 0; !error && n_new && i < SEARCHES; i++) {
-		error = broker_find(c->broker, &pids, &n, f);
+	while (!error && n_new && (!end_ns || monotonic_now() < end_ns)) {
+		error = broker_find(c->broker, end_ns != 0, &pids, &n, f);
 		if (error)
 			return error;
 		n_new = 0;
@@ -127,8 +138,18 @@ static int search_targets(struct capture *c, unsigned *n_attached, struct failur
 			error = attach_targets(c, pids, n, &n_new, n_attached, &n_refused, f);
 		}
 		free(pids);
+		if (!end_ns)
+			end_ns = monotonic_now() + SEARCHES_NS;
+		if (!c->options.follow_children && ++searches == SEARCHES_ALONE)
+			n_new = 0;
 	}
-	count_not_followed(c, n_refused);
+	count_not_followed(c, n_refused + n_new);
+	if (!error && n_new)
+		capture_log(
+			c, 0,
+			"processes that match fork and exit too fast to be found: the last search "
+			"has found %u new ones, and there may be more",
+			n_new);
 	return error;
 }
 

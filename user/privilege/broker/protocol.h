@@ -25,7 +25,7 @@ enum request_kind {
 
 struct request {
 	uint32_t kind;
-	/* enum broker_file, enum broker_program, the flags of TRACE, PAUSE and ADOPT; 1: DETACH later */
+	/* enum broker_file, enum broker_program, the flags of TRACE, PAUSE and ADOPT; 1: DETACH later, FIND what is not recorded */
 	uint32_t what;
 	int32_t pid;
 	uint32_t n_sites; /* or links */

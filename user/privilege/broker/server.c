@@ -378,6 +378,13 @@ static int container_unknown(const struct target_filter *filter, struct failure 
 static int find(struct server *s, size_t size, const void **ret_answer, size_t *ret_size,
 		struct failure *f)
 {
+	struct process_search search = {
+		.filter = s->config->targets,
+		.containers = container_watch_found(s->watch),
+		.programs = &s->programs,
+		.recorder = s->requested.recorder,
+		.only_unrecorded = s->packet.request.what != 0,
+	};
 	unsigned n = 0;
 	int error;
 
@@ -385,8 +392,7 @@ static int find(struct server *s, size_t size, const void **ret_answer, size_t *
 		return failure_set(f, -EINVAL, "refused request", "find", NULL);
 	if (s->watch && !s->config->targets->waits && !container_watch_found(s->watch)->n)
 		return container_unknown(s->config->targets, f);
-	error = processes_find(s->config->targets, container_watch_found(s->watch),
-			       s->requested.recorder, s->found, BROKER_MAX_FOUND, &n);
+	error = processes_find(&search, s->found, BROKER_MAX_FOUND, &n);
 	if (error)
 		return failure_set(f, error, "cannot read", "/proc", NULL);
 	*ret_answer = s->found;

@@ -125,9 +125,21 @@ bool requested_has(const struct requested *requested, int directory, pid_t pid);
 /* Adds a process that another proftrace hands over by this socket, with its start, or refuses it with -EPERM. */
 int requested_adopt(struct requested *requested, pid_t pid, int socket, uint64_t *ret_birth,
 		    struct failure *f);
-/* find.c: the first processes that match, at most `max`; not those of proftrace itself. */
-int processes_find(const struct target_filter *filter, const struct target_containers *containers,
-		   pid_t recorder, uint32_t *pids, unsigned max, unsigned *ret_n);
+/*
+ * find.c: the first processes that match, at most `max`; not those of proftrace itself. Those that ended before it was known whether they
+ * match are among them.
+ */
+struct process_search {
+	const struct target_filter *filter;
+	const struct target_containers *containers;
+	const struct loaded_programs *programs;
+	pid_t recorder;
+	bool only_unrecorded;
+	/* of processes_find(): what had ended before does not count */
+	uint64_t since;
+	unsigned n_ended;
+};
+int processes_find(struct process_search *search, uint32_t *pids, unsigned max, unsigned *ret_n);
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f);
 

@@ -140,6 +140,9 @@ static void note_counter_off(struct capture *c)
 static void begin_recording(struct capture *c)
 {
 	c->shared->bases_wanted = c->options.batching && !c->options.changing;
+	/* differs from every thread's, so that each looks up what is recorded */
+	c->shared->generation = 1;
+	c->shared->data_attached = 1;
 	c->shared->recording = 1;
 	note_counter_off(c);
 }
@@ -215,9 +218,6 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return error;
 	}
 	clocks_sample(&c->clocks);
-	/* differs from every thread's, so that each looks up what is recorded */
-	c->shared->generation = 1;
-	c->shared->data_attached = 1;
 	c->options.begin_buffered &= c->loaded.can_hold;
 	/* A usual value will do to decide in which mode a domain is, and measuring it would delay the start. */
 	if (options->changing && !c->loaded.entry_ns)

@@ -168,7 +168,7 @@ static void sibling_add(struct capture *c, const char *name)
 }
 
 /* The next one of the folder, and then the libraries of those. Returns false if there is nothing more. */
-static bool siblings_look_at_next(struct capture *c)
+static bool siblings_read_next(struct capture *c)
 {
 	struct siblings *s = &c->siblings;
 	struct dirent *entry = s->is_listed ? NULL : readdir(s->list);
@@ -192,7 +192,7 @@ bool siblings_look(struct capture *c)
 	if (!s->list)
 		return false;
 	s->linked->until_ns = began_ns + LINKED_EACH_NS;
-	while (!c->stopping && siblings_look_at_next(c)) {
+	while (!c->stopping && siblings_read_next(c)) {
 		if (monotonic_now() > began_ns + SIBLINGS_EACH_NS)
 			return true;
 	}

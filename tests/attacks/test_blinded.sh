@@ -79,6 +79,45 @@ for how in "semaphores" "guard pages"; do
 		test "$marked" -le "$made" -a "$marked" -gt $((made / 2))
 done
 
+# Static programs are held nowhere but before they begin, and these are over at once.
+if gcc -O2 -I"$root/include" -static "$root/tests/integration/programs/steps.c" -o "$tmp/static" 2>"$tmp/err"; then
+	blind_begins "a static program" "$tmp/static"
+	start_recorder -n static --wait --summary-json "$tmp/s.json" 8>&-
+	for i in 1 2 3 4 5; do "$tmp/static" >"$tmp/$i" 8>&-; done
+	kill -TERM $recorder
+	ends $recorder
+	never_else "a static program: all marks, or it is said that some are missing" \
+		"$(($(field "$tmp/s.json" marked) >= 5 * $(said "$tmp/1" marks) || $(field "$tmp/s.json" attached_late) >= 5))" 1
+	blind_ends
+else
+	skip "a static program" "cannot be linked"
+fi
+
+# Nobody can be held in a dynamic linker that is blinded before there is any process to record. It is a copy, which those see
+# that are recorded, and the recorder.
+linker=$(ldd "$programs/scripted" | sed -n 's/^[[:space:]]*\(\/[^ ]*ld-[^ ]*\).*/\1/p')
+linker=$(readlink -f "$linker")
+cp "$linker" "$tmp/linker"
+cp "$programs/scripted" "$tmp/opening"
+# shellcheck disable=SC2016
+beside() { exec unshare -m sh -c 'mount --make-rprivate / && mount --bind "$0" "$1" && shift && exec "$@"' "$tmp/linker" "$linker" "$@"; }
+if (beside true) 2>"$tmp/err" && blind_begins "a linker" "$tmp/linker" guard; then
+	rm -f "$tmp/said"
+	beside "$proftrace" -o "$tmp/t" -n opening --wait --summary-json "$tmp/s.json" >"$tmp/said" 2>&1 8>&- &
+	recorder=$!
+	wait_for "$tmp/said" 'proftrace: recording'
+	for i in 1 2 3 4 5; do
+		nsenter -t $recorder -m "$tmp/opening" "load $programs/plugin.so" "ticks 5" >"$tmp/$i" 8>&-
+	done
+	kill -TERM $recorder
+	ends $recorder
+	never_else "a linker: all marks, or it is said that some are missing" \
+		"$(($(field "$tmp/s.json" marked) >= 5 * 25 || $(field "$tmp/s.json" attached_late) > 0))" 1
+	blind_ends
+else
+	skip "a linker" "no mount namespaces, or no guard pages"
+fi
+
 # The kernel begins to refuse when a program is being recorded, and its domains go over to another mode meanwhile: each mark is
 # recorded once, whether by the links for all processes or by those of the program alone.
 cp "$programs/swings" "$tmp/swings"

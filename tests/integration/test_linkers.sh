@@ -24,6 +24,27 @@ for linker in bfd gold lld; do
 	done
 done
 
+# A dynamic linker whose name does not say that it is one: libraries that a program opens while it is recorded are found.
+linker=$(ldd "$programs/waits" | sed -n 's/^[[:space:]]*\(\/[^ ]*ld-[^ ]*\).*/\1/p')
+cp "$linker" "$tmp/loader"
+check "a linker of another name: links" gcc -O2 -I"$root/include" "-Wl,--dynamic-linker=$tmp/loader" \
+	"$root/tests/integration/programs/scripted.c" -o "$tmp/own"
+mkfifo "$tmp/commands"
+"$tmp/own" <"$tmp/commands" >"$tmp/out" &
+target=$!
+exec 9>"$tmp/commands"
+wait_for "$tmp/out" ready
+"$proftrace" -e none -p $target -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+recorder=$!
+wait_for "$tmp/err" "proftrace: recording"
+echo "load $programs/plugin.so" >&9
+wait_for "$tmp/out" "done 1"
+exec 9>&-
+wait $target
+wait $recorder
+equal "a linker of another name: the marks of a constructor" "$("$canon" --count "$tmp/t.pftrace" | sed -n 's/^BEGIN constructor //p')" 10
+rm -f "$tmp/out" "$tmp/err"
+
 # Compiled with a header whose semaphores did not begin a page: lld has theirs in two writable mappings until the program
 # is relocated. That is refused before anything is recorded, and recorded in a program that runs.
 if "ld.lld" --version >/dev/null 2>&1; then

@@ -343,6 +343,21 @@ static void find_exec_functions(const struct capture *c, struct file *file)
 	}
 }
 
+static void note_dependency(void *context, const char *text)
+{
+	(void)text;
+	*(bool *)context = true;
+}
+
+/* Whether the file may be a dynamic linker whose name does not say so: it needs no other file, which few libraries do not. */
+static bool file_may_be_linker(const struct file *file)
+{
+	bool has_dependency = false;
+
+	elf_file_dynamic_strings(file->elf, DT_NEEDED, note_dependency, &has_dependency);
+	return !has_dependency;
+}
+
 /*
  * Under --mode auto a file stays in exact mode if a stub has no steady nop, if its strings could not be read by the
  * kernel, or if it does not support buffered mode. So does a static program: where it forbids itself the processor's
@@ -410,6 +425,8 @@ static int read_file_contents(struct capture *c, struct file *file, const char *
 	}
 	if (c->expects || path_may_be_libc(path))
 		find_exec_functions(c, file);
+	else if (file_may_be_linker(file))
+		find_linker(c, file);
 	if (files_too_many_sites(c, file->sites.n, f))
 		return -E2BIG;
 	if (select_marker_sites(c, file))

@@ -364,7 +364,8 @@ struct capture {
 	unsigned n_statics; /* static programs with markers */
 	/* attach markers of new files first, and hold points later by files_attach_hold_sites() */
 	bool hold_sites_later;
-	bool files_parted;   /* the same as some is not attached to any more */
+	bool files_parted; /* the same as some is not attached to any more */
+	bool holds_alone; /* a file of hold points was to be attached to for each process by itself */
 	bool files_go_alone; /* some are to be attached to for each process by itself */
 	struct capture_counts counts;
 	uint64_t refused;	/* files that could not be opened or attached to */

@@ -585,7 +585,8 @@ void process_forked(struct capture *c, pid_t child, pid_t parent_pid, bool is_wa
 /*
  * Scans a process that has executed a program. Most programs are attached to while a thread is
  * held. But this program was already running if its dynamic linker was not known, if a static
- * program was executed in a way that cannot be held, or if the kernel cannot hold threads.
+ * program was executed in a way that cannot be held, if a user keeps the kernel from attaching hold points for all processes,
+ * or if the kernel cannot hold threads.
  */
 void process_executed(struct capture *c, pid_t pid)
 {
@@ -604,6 +605,7 @@ void process_executed(struct capture *c, pid_t pid)
 	}
 	if (scans_run(c, pid, &fresh, NULL))
 		return;
-	if (!c->loaded.can_hold || c->n_linkers != linkers || c->n_statics != statics)
+	if (!c->loaded.can_hold || c->holds_alone || c->n_linkers != linkers ||
+	    c->n_statics != statics)
 		c->late += fresh;
 }

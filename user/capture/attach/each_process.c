@@ -91,9 +91,14 @@ static int attach_for_pid(struct capture *c, struct file *file, pid_t pid, struc
 	if (!pid || file_has_pid(file, pid))
 		return 0;
 	error = file_attach_all_or_nothing(c, file, pid, f);
-	/* It is going to execute a program by which it will be recorded. It is attached to when it has done so. */
-	if (error == -EPERM && file->alone)
+	/*
+	 * It is going to execute a program by which it will be recorded. It is attached to when it has done so, which is late for
+	 * a static program: nothing holds it then.
+	 */
+	if (error == -EPERM && file->alone) {
+		c->late += file_has_marks(file) && elf_file_is_static(file->elf);
 		return 0;
+	}
 	/* Out of memory: the broker is asked again, and says that the process has the links. */
 	if (!error)
 		file_add_pid(file, pid);
@@ -120,6 +125,11 @@ static void file_set_alone(struct capture *c, struct file *file, const struct fa
 		    "'%s' is attached to for each process by itself: %s", file_path(file, path),
 		    f ? f->reason : "refused");
 	file_forget_known(c, file);
+	/* Until it is attached to, a process that is waited for is not held where it executes its program and opens libraries. */
+	if (c->options.targets && (file->n_linker || file->n_executes)) {
+		c->late += !c->holds_alone;
+		c->holds_alone = true;
+	}
 	file->alone = file->was_alone = true;
 }
 

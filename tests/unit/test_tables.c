@@ -101,12 +101,44 @@ static void least_and_greatest_of_others_are_begun(void **state)
 	assert_int_not_equal(row->resets, shared.table_resets);
 }
 
+/* More names than are kept of threads that have exited: their uses are counted, since another program may have taken all of them. */
+static void what_has_no_space_for_its_name_is_counted(void **state)
+{
+	struct capture *c = *state;
+	struct table_row *row = &c->tables->rows[TABLE_FIRST_ROW];
+	const struct table_thread thread = { .tgid = 1, .tid = 1 };
+	struct site site = { .kind = RECORD_INSTANT };
+	struct account a = { 0 };
+
+	c->sites = &site;
+	c->n_sites = 1;
+	c->options.names = names_new(16);
+	assert_non_null(c->options.names);
+	*row = (struct table_row){ .what = TABLE_DYNAMIC, .length = 1, .count = 2 };
+	c->tables->pages[TABLE_FIRST_ROW].name[0] = 'a';
+	table_row_keep(c, &thread, TABLE_FIRST_ROW);
+	for (int pid = 1; pid <= 2 * MAX_KEPT; pid++) {
+		const struct table_key key = { .pid = pid };
+
+		assert_non_null(hash_add_new(hh, c->tables->kept, key, key));
+	}
+	table_row_keep(c, &thread, TABLE_FIRST_ROW);
+	tables_account(c, &a);
+	assert_int_equal(a.other_names, 0);
+	c->tables->pages[TABLE_FIRST_ROW].name[0] = 'b';
+	table_row_keep(c, &thread, TABLE_FIRST_ROW);
+	tables_account(c, &a);
+	assert_int_equal(a.other_names, 2);
+	names_free(c->options.names);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_reset_forgets_unmatched_ends),
 		TEST(least_and_greatest_of_others_are_begun),
+		TEST(what_has_no_space_for_its_name_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

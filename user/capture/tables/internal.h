@@ -20,6 +20,7 @@ struct exited_process {
 };
 
 #define MAX_EXITED 1024
+#define MAX_KEPT   65536 /* names of exited threads, and as many again for all processes together */
 
 struct tables {
 	struct table_thread *threads;
@@ -41,6 +42,7 @@ struct tables {
 	uint64_t limit;
 	uint64_t malformed;
 	uint64_t unmatched;
+	uint64_t nameless; /* uses of names that `kept` has no space for */
 };
 
 /* tables.c */

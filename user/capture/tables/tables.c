@@ -11,8 +11,6 @@
 
 #include "proftrace.skel.h"
 
-#define MAX_KEPT 65536
-
 /* A long double holds 64-bit integers and doubles without loss. */
 static long double arg_to_long_double(const struct arg *value)
 {
@@ -363,6 +361,7 @@ static void keep_table_entry(void *context, const struct table_entry *from)
 		HASH_FIND(hh, tables->kept, &key, sizeof(key), to);
 		if (!to && HASH_COUNT(tables->kept) >= 2 * MAX_KEPT) {
 			key.category = key.name = key.series = NULL;
+			tables->nameless += from->count;
 			HASH_FIND(hh, tables->kept, &key, sizeof(key), to);
 		}
 	}
@@ -437,6 +436,7 @@ void tables_account(struct capture *c, struct account *a)
 	a->lost[LOST_MALFORMED] += sums.malformed;
 	for (uint32_t i = TABLE_OTHER_SLICES; i < TABLE_FIRST_ROW; i++)
 		a->other_names += tables->rows[i].count;
+	a->other_names += tables->nameless;
 	if (!c->stopped)
 		return;
 	a->async_unmatched += tables->unmatched + tables->rows[TABLE_OTHER_ASYNCS].times.unmatched;

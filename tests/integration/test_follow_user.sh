@@ -114,6 +114,21 @@ for each in "one at a time|fork|50|1" "many at once|fork|400|40" "executed by an
 	end "$case" "0 0 "
 done
 
+# Children that are forked while the recorder reads the files of their parent, which has no links yet. Those that are not in the trace were
+# there before.
+run "forked before the first link" as_user early 1000 1
+without=$(python3 -c '
+import json, sys
+events = json.load(open(sys.argv[1]))
+events = events if isinstance(events, list) else events["traceEvents"]
+seen = {e["pid"] for e in events}
+print(len(seen - {e["pid"] for e in events if e.get("name") == "followed"} - {0, int(sys.argv[2])}))' "$tmp/theirs/t.json" "$target")
+unfollowed=$(field "$summary" processes_not_followed)
+check "forked before the first link: each that is followed has marks, or is counted ($without, $unfollowed)" \
+	test "$without" -le "$unfollowed"
+check "forked before the first link: most of them are recorded" test "$unfollowed" -lt "$(field "$summary" marked)"
+end "forked before the first link" "0 "
+
 as_root() {
 	exec "$@"
 }

@@ -6,6 +6,7 @@
  *
  *   fork   forks a child, which makes a mark 20 ms later and exits;
  *   exec   forks a child, of which a second thread executes this program, which makes 4 marks and exits;
+ *   early  forks a child every 5 ms, N at most, until the line has come; then each of them makes 40 marks;
  *   self   its own second thread executes this program, which makes N marks;
  *   first  N marks, but of a second thread, after the first one has ended. With LIBRARY it prints `alone` before, waits for
  *          another line, and opens the library.
@@ -20,6 +21,7 @@
 #include <proftrace.h>
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,9 +31,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIFE_NS	   20000000 /* of a child */
-#define MARKS	   4	    /* of an executed program */
-#define BETWEEN_NS 5000000
+#define LIFE_NS	    20000000 /* of a child */
+#define MARKS	    4	     /* of an executed program */
+#define EARLY_MARKS 40
+#define BETWEEN_NS  5000000
 
 static const char *way, *library;
 static int n, at_once;
@@ -104,6 +107,39 @@ static void fork_children(void)
 	}
 }
 
+static void make_marks(int count, unsigned long long since_ns)
+{
+	while (count--) {
+		wait_ns(BETWEEN_NS);
+		mark(since_ns);
+	}
+}
+
+/* They wait for the end of a pipe, which the parent alone has. */
+static void fork_early(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	unsigned long long since_ns = now_ns();
+	int i, end[2];
+	char byte;
+
+	if (pipe(end))
+		_exit(1);
+	for (i = 0; i < n && !poll(&input, 1, 5); i++) {
+		if (fork())
+			continue;
+		close(end[1]);
+		if (read(end[0], &byte, 1) == 0)
+			make_marks(EARLY_MARKS, since_ns);
+		_exit(0);
+	}
+	if (read(STDIN_FILENO, &byte, 1) != 1)
+		_exit(1);
+	close(end[1]);
+	while (wait(NULL) > 0)
+		;
+}
+
 static void wait_for_end(void)
 {
 	char byte;
@@ -137,14 +173,6 @@ static void *second_thread(void *first)
 	}
 	wait_for_end();
 	_exit(0);
-}
-
-static void make_marks(int count, unsigned long long since_ns)
-{
-	while (count--) {
-		wait_ns(BETWEEN_NS);
-		mark(since_ns);
-	}
 }
 
 /* A child that lives as long as its parent. It tells of its semaphore when it is asked by a signal. */
@@ -184,6 +212,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	dprintf(STDOUT_FILENO, "ready %d\n", (int)getpid());
+	if (!strcmp(way, "early")) {
+		fork_early();
+		wait_for_end();
+		return 0;
+	}
 	if (read(STDIN_FILENO, line, 1) != 1)
 		return 1;
 	if (!strcmp(way, "self"))

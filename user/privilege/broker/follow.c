@@ -131,9 +131,25 @@ static void follow_refuse(struct follow *w, pid_t pid)
 		cleaner_close(w->cleaner, NULL, true);
 }
 
+/*
+ * One that is traced gets links when the recorder has read its files. Children that it forks until then get them, too (links_spread()), for
+ * which both have to be known.
+ */
+static struct process *find_parent(const struct follow *w, const struct follow_record *r)
+{
+	struct process *parent = links_process(w->links, (pid_t)r->parent);
+
+	if (parent || !is_traced(w, (pid_t)r->parent))
+		return parent;
+	parent = links_process_new(w->links, (pid_t)r->parent);
+	if (parent)
+		parent->since_ns = r->ts;
+	return parent;
+}
+
 static void follow_fork(struct follow *w, const struct follow_record *r)
 {
-	struct process *parent = links_process(w->links, (pid_t)r->parent), *p;
+	struct process *parent = find_parent(w, r), *p;
 	int error;
 
 	p = links_process(w->links, (pid_t)r->pid);
@@ -142,10 +158,13 @@ static void follow_fork(struct follow *w, const struct follow_record *r)
 		follow_end(w, p, false);
 		p = NULL;
 	}
-	if (!parent || !parent->members)
-		return;
 	if (!is_traced(w, (pid_t)r->pid)) {
-		count(w, ACCOUNT_PROCESSES, 1);
+		count(w, ACCOUNT_PROCESSES, parent && parent->members);
+		return;
+	}
+	/* It has ended before it had any links, so this child gets none by it. */
+	if (!parent) {
+		count(w, ACCOUNT_PROCESSES, !p);
 		return;
 	}
 	if (!p)
@@ -157,6 +176,8 @@ static void follow_fork(struct follow *w, const struct follow_record *r)
 	}
 	p->since_ns = r->ts;
 	p->parent = (pid_t)r->parent;
+	if (!parent->members)
+		return;
 	error = links_inherit(w->links, w->programs, p, parent);
 	p->linked_ns = count_late(w, error, r);
 	p->lacks = error != 0;

@@ -22,7 +22,7 @@ __u32 asyncs_spilled_twice;	  /* whether a first far bundle was ever full */
  */
 static __always_inline __u64 async_key(const struct table_thread *t, __u64 id, __u64 text)
 {
-	__u64 key = hash_mix(hash_mix(text, id), t->tgid) & ~(TABLE_NEAR - 1ull);
+	__u64 key = hash_mix(hash_mix(text ^ table_secret, id), t->tgid) & ~(TABLE_NEAR - 1ull);
 
 	key |= TABLE_NEAR_OF(text + (id ^ id >> 7 ^ id >> 17));
 	return key > TABLE_ASYNC_BUSY ? key : key + 2;

@@ -14,8 +14,9 @@
 
 const volatile __u32 table_mask = 0; /* rows - 1 */
 /*
- * Set by the broker before the programs are loaded. A recorded process chooses its names, ids and series. If it knew the hashes,
- * it could take all slots in which what another process adds is searched for.
+ * Set by the broker before the programs are loaded, and part of what selects the slots of rows and of open asynchronous slices.
+ * A recorded process chooses its names, ids and series. If it knew the hashes, it could take all slots in which what another
+ * process adds is searched for.
  */
 const volatile __u64 table_secret = 0;
 
@@ -56,7 +57,7 @@ static __always_inline struct table_page *page_at(__u32 index)
 
 static __always_inline __u64 hash_mix(__u64 a, __u64 b)
 {
-	a = (a ^ b ^ table_secret) * 0x9e3779b97f4a7c15ull;
+	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
 	return a ^ a >> 29;
 }
 
@@ -194,7 +195,7 @@ static __always_inline __u32 other_row(__u32 kind)
 
 static __always_inline __u32 row_hash(const struct table_thread *t)
 {
-	return hash_mix(hash_mix(t->id, t->site),
+	return hash_mix(hash_mix(t->id ^ table_secret, t->site),
 			(__u64)t->owner << 32 | (t->what & TABLE_SERIES)) >>
 	       32;
 }

@@ -168,4 +168,30 @@ for runner in as_user as_root; do
 	equal "$case: every mark of what was mapped before" "$(field "$summary" marked)" "$made"
 	end "$case" "0 "
 done
+
+# In a user namespace a process may become another user, over whom the caller has no rights: it is let go, which is counted.
+cp "$programs/scripted" "$tmp/bin"
+chmod 755 "$tmp/bin/scripted"
+rm -f "$tmp/in" "$tmp/out"
+mkfifo "$tmp/in"
+# shellcheck disable=SC2016
+(as_user "$tmp/bin/proftrace" -q -e none -o "$tmp/theirs/u" --summary-json "$summary" -- unshare -U sh -c \
+	'echo "ready $$"; read -r written; exec setpriv --reuid=500 --regid=500 --clear-groups "$0" "$@"' \
+	"$tmp/bin/scripted" "ticks 5" "wait 1500" "ticks 5") <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
+recorder=$!
+exec 9>"$tmp/in"
+if wait_for "$tmp/out" ready; then
+	target=$(said "$tmp/out" ready)
+	printf '0 %s 1\n500 100500 1\n' $user >"/proc/$target/uid_map"
+	printf '0 %s 1\n500 100500 1\n' $user >"/proc/$target/gid_map"
+	echo written >&9
+	exec 9>&-
+	wait $recorder
+	equal "another user in a namespace: the program ran" "$(said "$tmp/out" total)" 10
+	check "another user in a namespace: it is counted" test "$(field "$summary" processes_not_followed)" -ge 1
+else
+	exec 9>&-
+	wait $recorder
+	skip "another user in a namespace" "$(cat "$tmp/err")"
+fi
 finish

@@ -284,10 +284,22 @@ static void follow_missed(struct follow *w)
 	}
 }
 
+/* One that is ending still belongs to its user. */
+static bool has_changed_user(const struct follow *w, pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return w->own_only && !stat(path, &st) && st.st_uid != getuid();
+}
+
 static void check_process(struct follow *w, struct process *p)
 {
 	if (may_be_linked(w, p->pid) && is_traced(w, p->pid))
 		return;
+	if (is_traced(w, p->pid) && has_changed_user(w, p->pid))
+		count(w, ACCOUNT_PROCESSES, 1);
 	stop_tracing(w, p->pid);
 	follow_end(w, p, true);
 }

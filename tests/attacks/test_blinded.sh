@@ -77,6 +77,8 @@ for how in "semaphores" "guard pages"; do
 	made=$(grep -c '^mark' "$tmp/out") marked=$(field "$tmp/s.json" marked)
 	check "$how, children that execute: hardly a mark is missing, and none is twice ($marked of $made)" \
 		test "$marked" -le "$made" -a "$marked" -gt $((made / 2))
+	check "$how, children that execute: what is missing is counted" \
+		test "$marked" = "$made" -o "$(field "$tmp/s.json" attached_late)" -gt 0
 done
 
 # Static programs are held nowhere but before they begin, and these are over at once.

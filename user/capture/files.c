@@ -234,11 +234,13 @@ static bool attach_also(struct capture *c, struct file *file, pid_t pid)
 		count_attached(c, file);
 		/* Nothing has held it. */
 		c->late += file->alone && !file->goes_alone && file_has_pid(file, pid) &&
-			   elf_file_is_static(file->elf);
+			   file->late_pid != pid && elf_file_is_static(file->elf);
+		file->late_pid = 0;
 		return true;
 	}
 	/* It has ended meanwhile, or others hold what it may not have. */
-	if (error == -ESRCH || (!file->alone && error != -E2BIG && error != -EMFILE))
+	if (error == -ESRCH || (!file->alone && error != -E2BIG && error != -EMFILE &&
+				!(capture_attaches_each(c) && error == -EINVAL)))
 		return false;
 	file_refuse_pid(c, file, pid);
 	c->refused++;
@@ -623,8 +625,7 @@ int files_add(struct capture *c, int fd, const struct file_key *key, const char 
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
 	/* Refused for this process alone. */
-	others |=
-		file_error_is_of_one_process(error) && file->alone && file_refuse_pid(c, file, pid);
+	others |= file_error_is_of_one_process(error) && file_refuse_pid(c, file, pid);
 	if (!error && m)
 		differs = file_misses_attached(c, file, pid, m);
 	if (!error && differs)
@@ -658,7 +659,20 @@ int files_add(struct capture *c, int fd, const struct file_key *key, const char 
 	return 0;
 }
 
-void files_add_plain(struct capture *c, int fd, const struct file_key *key)
+/* Whether it may be known without being attached to: it has neither markers nor, as far as can be told, hold points. */
+static bool file_is_plain(const struct capture *c, struct file *file, const char *path)
+{
+	if (elf_file_open(file->fd, &file->elf, NULL) ||
+	    markers_find(file->elf, &file->sites, NULL) || file->sites.n || file->sites.refused)
+		return false;
+	if (path_may_be_libc(path))
+		find_exec_functions(c, file);
+	else if (file_may_be_linker(file))
+		find_linker(c, file);
+	return !file->n_linker && !file->n_executes;
+}
+
+void files_add_plain(struct capture *c, int fd, const struct file_key *key, const char *path)
 {
 	/* One that could not be opened in another process is tried again when it is mapped. */
 	struct file *file = files_find(c, key) ? NULL : calloc(1, sizeof(*file));
@@ -668,8 +682,7 @@ void files_add_plain(struct capture *c, int fd, const struct file_key *key)
 		return;
 	}
 	file_begin(c, file, key, fd);
-	if (elf_file_open(fd, &file->elf, NULL) || markers_find(file->elf, &file->sites, NULL) ||
-	    file->sites.n || file->sites.refused) {
+	if (!file_is_plain(c, file, path)) {
 		file_unwatch(c, file);
 		file_free(file);
 		return;

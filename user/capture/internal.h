@@ -88,6 +88,7 @@ struct file {
 	unsigned first_call; /* those from here on are of functions */
 	bool refused;	     /* cannot be attached to; not tried again */
 	bool is_unmapped;    /* no process has been seen that has mapped it */
+	pid_t late_pid;	     /* was counted as late before it executed this program; 0: none */
 	bool is_expected;    /* and its libraries were looked for: file_expect() */
 	int watch;	     /* the number of its inotify watch; 0: none */
 	uint64_t size;	     /* and its times, before it was read: */
@@ -585,7 +586,7 @@ void siblings_note(struct capture *c, const char *path, pid_t pid, const struct 
 bool siblings_look(struct capture *c);
 void siblings_end(struct capture *c);
 /* files.c. Adds a file that no process has mapped yet, if it has no markers, and may have no other sites. Closes it if not. */
-void files_add_plain(struct capture *c, int fd, const struct file_key *key);
+void files_add_plain(struct capture *c, int fd, const struct file_key *key, const char *path);
 /*
  * Remembers a file that cannot be opened, so that it is not tried at each scan of this process. Nothing keeps another file from
  * getting its number, so it is tried again for each other process.

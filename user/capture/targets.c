@@ -56,14 +56,34 @@ static void count_not_followed(struct capture *c, unsigned n)
 	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], n, __ATOMIC_RELAXED);
 }
 
+/* Processes that had exited when they were to be attached to: what they have forked was there then. */
+struct ended {
+	unsigned n;
+	uint32_t pids[TARGETS_AT_MOST];
+};
+
+static bool ended_has(const struct ended *e, uint32_t pid)
+{
+	unsigned i = 0;
+
+	while (i < e->n && e->pids[i] != pid)
+		i++;
+	return i < e->n;
+}
+
 /*
  * Of a process that does not match any more, or that the user may not see, nothing is counted, nor of one that has no markers.
- * `*n_new`: also those that have exited meanwhile. `*n_refused`: of those that are there. So many were named the time before.
+ * `*n_new`: also those that have exited since the time before, when `ended` had. `*n_refused`: of those that are there. So many were
+ * named the time before.
  */
-static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
-			  unsigned *n_attached, unsigned *n_refused, struct failure *f)
+static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, struct ended *ended,
+			  unsigned *n_new, unsigned *n_attached, unsigned *n_refused,
+			  struct failure *f)
 {
+	const struct ended before = *ended;
 	unsigned refused = 0;
+
+	ended->n = 0;
 
 	/* Of processes that fork on, the last one is the one that may still be there. */
 	for (unsigned i = n; i-- > 0;) {
@@ -74,7 +94,9 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 		error = capture_attach(c, (pid_t)pids[i], f);
 		if (error == -ECANCELED || error == -EPIPE)
 			return error;
-		*n_new += !error || error == -ESRCH;
+		*n_new += !error || (error == -ESRCH && !ended_has(&before, pids[i]));
+		if (error == -ESRCH)
+			ended->pids[ended->n++] = pids[i];
 		*n_attached += !error;
 		/* It has exited meanwhile, or is not the user's to trace; others may be. */
 		verbosity = error == -ESRCH ? 2 : 1;
@@ -120,6 +142,7 @@ static int targets_missing(const struct capture *c, unsigned n, struct failure *
 static int search_targets(struct capture *c, unsigned *n_attached, struct failure *f)
 {
 	unsigned n, n_new = 1, n_refused = 0, searches = 0;
+	struct ended ended = { 0 };
 	uint64_t end_ns = 0;
 	uint32_t *pids;
 	int error = 0;
@@ -135,7 +158,8 @@ static int search_targets(struct capture *c, unsigned *n_attached, struct failur
 			failure_hint(f,
 				     "give -n NAME and --user NAME: a process has to match both");
 		} else {
-			error = attach_targets(c, pids, n, &n_new, n_attached, &n_refused, f);
+			error = attach_targets(c, pids, n, &ended, &n_new, n_attached, &n_refused,
+					       f);
 		}
 		free(pids);
 		if (!end_ns)

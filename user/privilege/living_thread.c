@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define SEARCHES 8
+#define THREADS_AT_MOST \
+	4096 /* in a search: a process may have any number that have ended and that nobody waits for */
 
 #define TASK_EXITING 0x4u /* PF_EXITING of the kernel: set before anything that its exit tells */
 
@@ -97,13 +99,14 @@ static int find_thread(int process, pid_t pid)
 {
 	const struct dirent *entry;
 	int thread = -ESRCH;
+	unsigned n = 0;
 	char path[32];
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	/* The broker may not do all that fdopendir() does. By now these may be another's threads, which are refused. */
 	tasks = opendir(path);
-	while (tasks && thread < 0 && (entry = readdir(tasks))) {
+	while (tasks && thread < 0 && n++ < THREADS_AT_MOST && (entry = readdir(tasks))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		thread = open_number(entry->d_name);

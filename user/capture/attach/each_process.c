@@ -96,7 +96,10 @@ static int attach_for_pid(struct capture *c, struct file *file, pid_t pid, struc
 	 * a static program: nothing holds it then.
 	 */
 	if (error == -EPERM && file->alone) {
-		c->late += file_has_marks(file) && elf_file_is_static(file->elf);
+		if (file_has_marks(file) && elf_file_is_static(file->elf)) {
+			c->late += file->late_pid != pid;
+			file->late_pid = pid;
+		}
 		return 0;
 	}
 	/* Out of memory: the broker is asked again, and says that the process has the links. */
@@ -126,11 +129,23 @@ static void file_set_alone(struct capture *c, struct file *file, const struct fa
 		    f ? f->reason : "refused");
 	file_forget_known(c, file);
 	/* Until it is attached to, a process that is waited for is not held where it executes its program and opens libraries. */
-	if (c->options.targets && (file->n_linker || file->n_executes)) {
-		c->late += !c->holds_alone;
+	if (file->n_linker || file->n_executes) {
+		c->late += !c->holds_alone && c->options.targets && c->options.targets->waits;
 		c->holds_alone = true;
 	}
 	file->alone = file->was_alone = true;
+}
+
+/* No process has links of its own to it any more. */
+static void file_set_common(struct capture *c, struct file *file)
+{
+	bool others = false;
+
+	file->alone = false;
+	file->n_pids = 0;
+	hash_each (c->files, other)
+		others |= other->alone;
+	__atomic_store_n(&c->shared->alone_links, others, __ATOMIC_RELAXED);
 }
 
 /* Attaches for this process, unless it is attached already. */
@@ -140,10 +155,8 @@ int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure 
 
 	if (capture_attaches_each(c) && !pid)
 		return file_attach_all_or_nothing(c, file, 0, f);
-	if (file->alone && !file->n_links && !file->n_data_links) {
-		file->alone = false;
-		file->n_pids = 0;
-	}
+	if (file->alone && !file->n_links && !file->n_data_links)
+		file_set_common(c, file);
 	if (file_attaches_each(c, file))
 		return attach_for_pid(c, file, pid, f);
 	if (file->n_links)

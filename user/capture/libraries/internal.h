@@ -28,6 +28,7 @@ struct linked_search {
 	unsigned n_names;
 	const char *name; /* of a library */
 	bool found;
+	dev_t device;	  /* with `cached_only`: where the file lies that names them */
 	bool cached_only; /* paths that the kernel would ask a file system for are not looked up */
 	/* Makes a library that was found known, closes `fd`, and sets `found` if it is one. */
 	void (*expect)(struct linked_search *l, int fd, const char *path);

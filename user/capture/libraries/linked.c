@@ -14,7 +14,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "base/descriptors.h"
 
 #include "privilege/living_thread.h"
 
@@ -69,6 +72,14 @@ static bool search_is_over(const struct linked_search *l)
 	       monotonic_now() > l->until_ns || (o->give_up && o->give_up(o->context));
 }
 
+/* Whether its file system asks nobody, by its device: to ask for its type may ask somebody as well. */
+static bool place_is_local(const struct linked_search *l, int place)
+{
+	struct stat st;
+
+	return !descriptors_stat(place, &st) && (major(st.st_dev) || st.st_dev == l->device);
+}
+
 /*
  * A program may be linked with any path, also one that its user may not open. The path is our own, so it is the same for the process
  * only if that has our root.
@@ -81,6 +92,10 @@ static int open_library(const struct linked_search *l, const char *path)
 
 	if (place < 0)
 		return -1;
+	if (l->cached_only && !place_is_local(l, place)) {
+		close(place);
+		return -1;
+	}
 	if (r->uid == geteuid() || (!fstat(place, &st) && requester_may(r, place, &st, S_IROTH) &&
 				    !requester_may_open(r, -1, place)))
 		return open_stored_file(place);

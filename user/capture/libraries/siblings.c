@@ -43,7 +43,7 @@ static void expect_plain(struct linked_search *l, int fd, const char *path)
 
 	l->found = files_key_of(c, fd, NULL, &key);
 	if (l->found && !files_find(c, &key) && !files_full(c, NULL) && file_is_settled(fd))
-		files_add_plain(c, fd, &key);
+		files_add_plain(c, fd, &key, path);
 	else
 		close(fd);
 	if (l->found)
@@ -66,7 +66,7 @@ void siblings_end(struct capture *c)
 	s->folder = NULL;
 }
 
-static void siblings_begin(struct capture *c, int folder, const char *path)
+static void siblings_begin(struct capture *c, int folder, dev_t device, const char *path)
 {
 	struct siblings *s = &c->siblings;
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,6 +94,7 @@ static void siblings_begin(struct capture *c, int folder, const char *path)
 	*s->linked = (struct linked_search){ .c = c,
 					     .requester = s->requester,
 					     .directory = "",
+					     .device = device,
 					     .cached_only = true,
 					     .expect = expect_plain,
 					     .lookups_within_ns = LOOKUPS_HELD_NS };
@@ -118,7 +119,7 @@ static void siblings_note_folder(struct capture *c, int folder, const char *path
 	} else if (known < end && known->scan && known->scan != c->scans.n && !s->list) {
 		known->scan = 0;
 		s->requester = *requester;
-		siblings_begin(c, folder, path);
+		siblings_begin(c, folder, st.st_dev, path);
 	}
 }
 

@@ -30,6 +30,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -284,20 +285,45 @@ static void follow_missed(struct follow *w)
 	}
 }
 
-/* One that is ending still belongs to its user. */
-static bool has_changed_user(const struct follow *w, pid_t pid)
+static size_t read_user_map(const char *process, char *text, size_t size)
 {
 	char path[32];
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%s/uid_map", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, size);
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* In a user namespace. One that is ending still belongs to its user, and one that executes a set-user-ID program is let go anyway. */
+static bool has_changed_user(const struct follow *w, pid_t pid)
+{
+	char number[16], path[32], own[512], its[512];
+	size_t n_own, n_its;
 	struct stat st;
 
+	snprintf(number, sizeof(number), "%d", (int)pid);
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return w->own_only && !stat(path, &st) && st.st_uid != getuid();
+	if (!w->own_only || stat(path, &st) || st.st_uid == getuid())
+		return false;
+	n_own = read_user_map("self", own, sizeof(own));
+	n_its = read_user_map(number, its, sizeof(its));
+	return n_its && (n_its != n_own || memcmp(its, own, n_own));
 }
 
 static void check_process(struct follow *w, struct process *p)
 {
 	if (may_be_linked(w, p->pid) && is_traced(w, p->pid))
 		return;
+	/* What it has forked before it ended is read until the next time. */
+	if (!is_traced(w, p->pid) && !p->ends) {
+		p->ends = true;
+		return;
+	}
 	if (is_traced(w, p->pid) && has_changed_user(w, p->pid))
 		count(w, ACCOUNT_PROCESSES, 1);
 	stop_tracing(w, p->pid);

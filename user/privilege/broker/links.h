@@ -67,6 +67,7 @@ struct process {
 	uint64_t since_ns;
 	uint64_t
 		linked_ns; /* when it had the links that its parent had; 0: it was attached to by a request */
+	bool ends;  /* the kernel has taken it out of the map of traced processes */
 	bool lacks; /* it lacks a link that its parent has, which has been counted */
 	struct member *members;
 	UT_hash_handle hh;

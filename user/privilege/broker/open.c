@@ -331,16 +331,17 @@ bool process_protected(int directory)
 int process_check_first(pid_t pid, int error, struct failure *f)
 {
 	char path[32];
-	int process;
-	bool lacks_first;
+	int process, thread;
 
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	process = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	lacks_first = process >= 0 && process_lacks_first(process);
+	/* As a process ends, or another thread executes a program, the first one is not the last to end. */
+	thread = process >= 0 && process_lacks_first(process) ? living_thread(process, pid) : -1;
 	if (process >= 0)
 		close(process);
-	if (!lacks_first)
+	if (thread < 0)
 		return 0;
+	close(thread);
 	snprintf(path, sizeof(path), "%d", (int)pid);
 	failure_set(f, error, "cannot record process", path,
 		    "its first thread has ended before others");

@@ -112,7 +112,9 @@ static int watch_directory(const struct loaded_programs *programs, int directory
 	 */
 	if (process_alive(directory))
 		return 0;
-	bpf_map_delete_elem(programs->traced_fd, &pid);
+	/* It may be the directory of a thread that has ended; one that was in the map leaves it by its exit. */
+	if (is_new)
+		bpf_map_delete_elem(programs->traced_fd, &pid);
 	return failure_set(f, -ESRCH, "the process has ended", "", "");
 }
 

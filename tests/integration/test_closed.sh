@@ -81,8 +81,8 @@ if grep -q '^cannot trace' "$tmp/calls"; then
 else
 	equal "what comes first: exit status" $status 0
 	check_account "what comes first" "$tmp/s"
-	for what in "environ" "comm" "maps"; do
-		check "what comes first: the recorder reads $what" \
+	for what in "task/$storm/environ" "comm" "maps"; do
+		check "what comes first: the recorder reads ${what##*/}" \
 			grep -q "^proftrace p*read[64]* /proc/$storm/$what: filtered" "$tmp/calls"
 	done
 	check "what comes first: the recorder reads the program" \

@@ -354,12 +354,12 @@ static int open_for(const struct server *s, const struct request *r, struct fail
 
 	if (is_traced(&s->programs, r->pid))
 		fd = process_open(r->what, &target, r->start, r->end, f);
-	else
-		failure_set(f, fd, "no such traced process", "", "");
+	else /* or is not recorded any more, which is said where it is let go */
+		failure_set(f, fd, "the process has ended", "", "");
 	/* Or it has been through a program that the user may not look into, and this is of that. */
 	if (fd >= 0 && !is_traced(&s->programs, r->pid)) {
 		close(fd);
-		fd = failure_set(f, -ESRCH, "no such traced process", "", "");
+		fd = failure_set(f, -ESRCH, "the process has ended", "", "");
 	}
 	return fd;
 }

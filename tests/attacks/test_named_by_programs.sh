@@ -89,7 +89,7 @@ linked "$tmp/shared/relative" libraries
 (cd "$tmp/shared" && exec "$proftrace" -v -o "$tmp/t" -- setpriv --reuid="$one_uid" --regid="$one_gid" --clear-groups \
 	--inh-caps=-all "$tmp/shared/plain" "$tmp/shared/relative") >"$tmp/said" 2>&1
 check "linked: one in a relative directory is found before it is mapped" \
-	grep -q "attached to .* of '/proc/[0-9]*/cwd/libraries/*libc.so.6'" "$tmp/said"
+	grep -q "attached to .* of '/proc/[0-9]*/task/[0-9]*/cwd/libraries/*libc.so.6'" "$tmp/said"
 
 if command -v objcopy >/dev/null 2>&1; then
 	mkdir -m 755 "$tmp/shared/.debug"

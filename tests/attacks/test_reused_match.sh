@@ -19,7 +19,7 @@ chmod 711 "$tmp"
 for program in again hostile storm waits; do
 	cp "$programs/$program" "$tmp/$program" && chmod 755 "$tmp/$program"
 done
-# The first one that matches has so many files mapped that the recorder can be stopped while it attaches to them.
+# The first one that is attached to, the last one that began, has so many files mapped that the recorder can be stopped meanwhile.
 cp "$tmp/hostile" "$tmp/match-first"
 cp "$tmp/waits" "$tmp/match-second"
 mkdir "$tmp/owner" && chown "$owner_uid" "$tmp/owner"
@@ -84,12 +84,12 @@ swap() { # NAME UID-OF-THE-RECORDER UID-OF-THE-MATCHING UID-OF-THE-NEXT OPTION..
 	shift 4
 	held=no
 	for _ in 1 2 3 4 5; do
-		begin first "$of_match" "$tmp/match-first" maps /dev/null 6000
-		first=$started
-		exec 7>"$tmp/first.in"
 		begin second "$of_match" "$tmp/match-second" 1000
 		second=$started
 		exec 8>"$tmp/second.in"
+		begin first "$of_match" "$tmp/match-first" maps /dev/null 6000
+		first=$started
+		exec 7>"$tmp/first.in"
 		wait_for "$tmp/first.out" ready && wait_for "$tmp/second.out" ready
 		records "$of_recorder" "$@"
 		wait_for "$tmp/said" "proftrace: attached to .*match-first"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * many_jits N NAME MS: so many children, sixteen at the same time, each of which generates code with this name in its perf map and
- * runs it for so much CPU time, so that it is sampled and scanned.
+ * runs it for so much CPU time, so that it is sampled and scanned. The maps are left for whoever calls it to remove.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -41,7 +41,6 @@ static int run(const char *name, long ms)
 		((void (*)(long))code)(1000000);
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
 	} while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < ms);
-	unlink(path);
 	return 0;
 }
 

@@ -4,7 +4,8 @@
  *
  * Runs the command with a socket, whose descriptor is in STATES. As root it keeps the state that the eBPF programs have of
  * a thread and puts it back later: what happens to whoever loses a race between two processes, at a chosen moment. Each
- * request is the number of a process; 0: what was kept is put back. The reply is whether that was done.
+ * request is the number of a process; 0: what was kept is put back; with UNTRACE: the process is removed from the map of those that
+ * are traced, as the broker does when it ends the tracing of one. The reply is whether that was done.
  */
 #include <linux/bpf.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 
 #define SLOTS	4096 /* THREAD_SLOTS of bpf/threads.h, or a multiple of what is used of them */
 #define LARGEST 8192
+#define UNTRACE 0x80000000u
 
 static int map = -1;
 static uint32_t slot;
@@ -35,7 +37,7 @@ static int read_slot(int fd, uint64_t *value)
 	return call(BPF_MAP_LOOKUP_ELEM, &a);
 }
 
-static int is_slots(int fd)
+static int is_map(int fd, const char *name)
 {
 	struct bpf_map_info info = { 0 };
 	union bpf_attr a = { 0 };
@@ -43,30 +45,56 @@ static int is_slots(int fd)
 	a.info.bpf_fd = fd;
 	a.info.info_len = sizeof(info);
 	a.info.info = (uintptr_t)&info;
-	return !call(BPF_OBJ_GET_INFO_BY_FD, &a) && !strcmp(info.name, "thread_slots") &&
+	return !call(BPF_OBJ_GET_INFO_BY_FD, &a) && !strcmp(info.name, name) &&
 	       info.value_size <= LARGEST;
 }
 
-/* Other recorders may run: it is the map in which the thread has a state. */
-static char keep(uint32_t pid)
+static char has_state(int fd, uint32_t pid)
+{
+	slot = pid % SLOTS;
+	return is_map(fd, "thread_slots") && !read_slot(fd, kept) &&
+	       kept[0] == ((uint64_t)pid << 32 | pid);
+}
+
+static char untraces(int fd, uint32_t pid)
+{
+	union bpf_attr a = { .map_fd = fd, .key = (uintptr_t)&pid };
+
+	return is_map(fd, "traced") && !call(BPF_MAP_DELETE_ELEM, &a);
+}
+
+/* Other recorders may run: it is the map in which the thread has a state, or the process an entry. Its descriptor, or -1. */
+static int find_map(char (*is_wanted)(int fd, uint32_t pid), uint32_t pid)
 {
 	union bpf_attr next = { 0 };
 
-	slot = pid % SLOTS;
 	while (!call(BPF_MAP_GET_NEXT_ID, &next)) {
 		union bpf_attr id = { .map_id = next.next_id };
 		int fd = call(BPF_MAP_GET_FD_BY_ID, &id);
 
-		if (fd >= 0 && is_slots(fd) && !read_slot(fd, kept) &&
-		    kept[0] == ((uint64_t)pid << 32 | pid)) {
-			map = fd;
-			return 1;
-		}
+		if (fd >= 0 && is_wanted(fd, pid))
+			return fd;
 		if (fd >= 0)
 			close(fd);
 		next.start_id = next.next_id;
 	}
-	return 0;
+	return -1;
+}
+
+static char keep(uint32_t pid)
+{
+	map = find_map(has_state, pid);
+	return map >= 0;
+}
+
+static char untrace(uint32_t pid)
+{
+	int fd = find_map(untraces, pid);
+
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return 1;
 }
 
 /* If it is still there, nothing is shown by putting it back. */
@@ -97,7 +125,7 @@ int main(int argc, char **argv)
 	}
 	close(ends[1]);
 	while (child > 0 && recv(ends[0], &pid, sizeof(pid), 0) == sizeof(pid)) {
-		char done = pid ? keep(pid) : put_back();
+		char done = !pid ? put_back() : pid & UNTRACE ? untrace(pid & ~UNTRACE) : keep(pid);
 
 		send(ends[0], &done, 1, MSG_NOSIGNAL);
 	}

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 
-#define UNTRACES_NS	20000000000ull
+#define STATES_UNTRACE	0x80000000u /* to with_states */
 #define SLOTS		4096 /* THREAD_SLOTS of bpf/threads.h, or a multiple of what is used of them */
 #define LIMIT_STEP	(64 << 10)
 #define LIMITS		3
@@ -147,7 +147,7 @@ void keep_state(pid_t other, int other_end, pid_t target, int target_end)
 /* --- a thread's state that is made after the execution, by a child that had the memory before -------- */
 
 /* Who keeps the state and puts it back does it at the moment at which a child that was held up would have made it. */
-static void request_state(pid_t pid, const char *what)
+static void request_state(uint32_t pid, const char *what)
 {
 	static int states = -1;
 	const char *number = getenv("STATES");
@@ -173,7 +173,7 @@ void make_state_late(pid_t target, int target_end)
 	say_found(target, secret);
 	if (write(target_end, "", 1) != 1 || read_number() != target)
 		exit(1);
-	request_state(target, "kept");
+	request_state((uint32_t)target, "kept");
 	if (write(goes[1], "", 1) != 1)
 		exit(1);
 	while (is_traced(target))
@@ -279,47 +279,6 @@ void fork_and_execute(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* A broker without descriptors takes the process for one that has ended, if they run out just then. */
-static pid_t take_descriptors(void)
-{
-	struct rlimit usual, none;
-	pid_t broker = broker_pid(h.broker), pid;
-
-	if (prlimit(broker, RLIMIT_NOFILE, NULL, &usual))
-		exit(1);
-	none = (struct rlimit){ 3, usual.rlim_max };
-	pid = fork();
-	if (pid)
-		return pid;
-	for (;;) {
-		prlimit(broker, RLIMIT_NOFILE, &none, NULL);
-		usleep((unsigned)rand() % 200);
-		prlimit(broker, RLIMIT_NOFILE, &usual, NULL);
-		usleep((unsigned)rand() % 200);
-	}
-}
-
-static void stop_tracing(pid_t child)
-{
-	const struct broker_target target = { child, 0 };
-	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + UNTRACES_NS;
-	struct rlimit usual;
-	struct failure f;
-	pid_t taker;
-
-	prlimit(broker_pid(h.broker), RLIMIT_NOFILE, NULL, &usual);
-	taker = take_descriptors();
-	while (is_traced(child) && clock_ns(CLOCK_MONOTONIC) < until)
-		broker_trace(h.broker, &target, TRACED_WATCH | TRACED_MARKS, &f);
-	kill(taker, SIGKILL);
-	waitpid(taker, NULL, 0);
-	prlimit(broker_pid(h.broker), RLIMIT_NOFILE, &usual, NULL);
-	if (!is_traced(child))
-		return;
-	printf("got nowhere: a process is traced\n");
-	exit(1);
-}
-
 void inherit_buffers(pid_t target, int target_end)
 {
 	pid_t child;
@@ -328,7 +287,9 @@ void inherit_buffers(pid_t target, int target_end)
 	if (write(target_end, "", 1) != 1)
 		exit(1);
 	child = read_number();
-	stop_tracing(child);
+	request_state(STATES_UNTRACE | (uint32_t)child, "removed");
+	if (is_traced(child))
+		exit(1);
 	if (write(goes[1], "", 1) != 1)
 		exit(1);
 	/* It makes its secret. */

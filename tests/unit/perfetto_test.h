@@ -19,7 +19,7 @@ typedef Perfetto__Protos__TrackDescriptor Descriptor;
 /* What a reader knows of the names while it goes through the packets. */
 enum {
 	MAX_DEFINED = 4096,
-	MAX_SEQUENCES = 128,
+	MAX_SEQUENCES = 256,
 	SHARED = 1,
 	FIRST_THREAD = 2,
 };
@@ -35,6 +35,7 @@ struct sequence {
 	struct defined names, keys, categories;
 	bool begun;
 	uint64_t last_ns, track_uuid;
+	uint32_t clock_id;
 	size_t n_counters;
 	uint64_t counters[8];
 };
@@ -74,19 +75,26 @@ static void decode(struct world *w, struct decoded *d)
 	assert_non_null(d->trace);
 }
 
-/* The clocks of the machine never go back; the sequence's own begins anew. */
+/* The clocks of the machine never go back. Those of a sequence come one after the other, each with any time. */
 static void take_clocks(struct decoded *d, const Packet *packet)
 {
 	Perfetto__Protos__ClockSnapshot__Clock **clocks = packet->clock_snapshot->clocks;
 
-	if (clocks[0]->clock_id != 64) {
+	if (clocks[0]->clock_id < 64) {
+		assert_true(clocks[0]->timestamp >= d->last_clock);
 		d->last_clock = clocks[0]->timestamp;
 		return;
 	}
+	if (clocks[0]->clock_id == d->s->clock_id)
+		assert_true(clocks[0]->timestamp >= d->s->last_ns);
+	else
+		assert_int_equal(clocks[0]->clock_id,
+				 d->s->begun && d->s->clock_id ? d->s->clock_id + 1 : 64);
+	d->s->clock_id = clocks[0]->clock_id;
+	assert_in_range(d->s->clock_id, 64, 127);
 	assert_true(clocks[0]->is_incremental);
 	assert_int_equal(clocks[1]->clock_id, 3);
 	assert_int_equal(clocks[0]->timestamp, clocks[1]->timestamp);
-	assert_true(clocks[1]->timestamp >= d->last_clock);
 	d->s->last_ns = clocks[0]->timestamp;
 }
 
@@ -95,7 +103,7 @@ static void take_defaults(struct decoded *d, const Packet *packet)
 	const Perfetto__Protos__TracePacketDefaults *defaults = packet->trace_packet_defaults;
 	const Perfetto__Protos__TrackEventDefaults *event = defaults->track_event_defaults;
 
-	assert_int_equal(defaults->timestamp_clock_id, 64);
+	assert_int_equal(defaults->timestamp_clock_id, d->s->clock_id);
 	d->s->track_uuid = event ? event->track_uuid : 0;
 	d->s->n_counters = event ? event->n_extra_counter_track_uuids : 0;
 	assert_true(d->s->n_counters <= 8);

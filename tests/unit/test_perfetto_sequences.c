@@ -121,6 +121,56 @@ static void a_sequence_left_alone_is_taken(void **state)
 	done(&w, &d);
 }
 
+/* The thread of one file after the other, all of which were recorded at the same time. */
+static void threads_of_the_same_time(void **state)
+{
+	enum {
+		FILES = 300,
+		EVENTS = 5,
+		CLOCKS = 64, /* of one sequence */
+	};
+	struct decoded d;
+	struct world w;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, true);
+	fact(&w, FACT_CLOCK, START_NS, NULL);
+	w.fact.clock = (struct clock_reading){ .monotonic = START_NS + 1000000000 };
+	give(&w);
+	for (unsigned i = 0; i < FILES; i++) {
+		struct thread thread = w.thread;
+
+		thread.uuid = 1000 + i;
+		for (unsigned k = 0; k < EVENTS; k++) {
+			fact(&w, FACT_INSTANT, START_NS - i + k * 10000000ull, "x");
+			w.fact.thread = &thread;
+			give(&w);
+		}
+		fact(&w, FACT_EXIT, START_NS + 100000000, NULL);
+		w.fact.thread = &thread;
+		give(&w);
+	}
+	finish(&w);
+	decode(&w, &d);
+	skip_start(&d);
+	next(&d); /* the clock */
+	for (unsigned i = 0; i < FILES; i++) {
+		const unsigned clock = i % CLOCKS, ids = i / CLOCKS;
+
+		for (unsigned k = 0; k < EVENTS; k++) {
+			assert_names(&d,
+				     next_event(&d, START_NS - i + k * 10000000ull, 3, 1000 + i),
+				     "x", NULL);
+			assert_false(d.trace->packet[d.next - 1]->has_timestamp_clock_id);
+			assert_int_equal(d.s->clock_id, 64 + clock);
+			assert_int_equal(d.s - d.sequences, ids ? 126 + ids : FIRST_THREAD);
+			assert_int_equal(d.s->names.n, 1);
+		}
+	}
+	assert_end(&d, 0, 1);
+	done(&w, &d);
+}
+
 /* Whose values they are is said once, and again where one is not known. */
 static void counters_of_a_thread(void **state)
 {
@@ -218,6 +268,7 @@ int main(void)
 		cmocka_unit_test(times_and_tracks_are_of_the_sequence),
 		cmocka_unit_test(threads_beyond_the_sequences),
 		cmocka_unit_test(a_sequence_left_alone_is_taken),
+		cmocka_unit_test(threads_of_the_same_time),
 		cmocka_unit_test(counters_of_a_thread),
 		cmocka_unit_test(bytes_of_a_slice_and_an_integer),
 	};

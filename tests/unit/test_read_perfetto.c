@@ -355,6 +355,33 @@ static void all_clocks_become_monotonic(void **state)
 	      3);
 }
 
+/* Each begins earlier than the one before it, and beside it the clocks of the machine stay what they were. */
+static void clocks_of_a_sequence_one_after_the_other(void **state)
+{
+	struct trace *t = trace_new();
+	Clock machine[] = { CLOCK(6, 5000), CLOCK(3, 1000), CLOCK(1, 700000) };
+
+	(void)state;
+	put_snapshot(t, machine, 3);
+	for (unsigned i = 0; i < 6; i++) {
+		Clock own[] = { CLOCK(64 + i, 900 - i), CLOCK(3, 900 - i) };
+
+		own[0].has_is_incremental = own[0].is_incremental = true;
+		put_snapshot(t, own, 2);
+		put_on_clock(t, 64 + i, 10);
+		put_on_clock(t, 6, 5000 + i);
+	}
+	put_snapshot(t, &machine[1], 1); /* nothing new */
+	machine[1].timestamp = 2000;
+	put_snapshot(t, &machine[1], 1);
+	reads(t,
+	      "clock 0/0 1000 1000 5000 700000\n"
+	      "i 1/2 910\ni 1/2 1000\ni 1/2 909\ni 1/2 1001\ni 1/2 908\ni 1/2 1002\n"
+	      "i 1/2 907\ni 1/2 1003\ni 1/2 906\ni 1/2 1004\ni 1/2 905\ni 1/2 1005\n"
+	      "clock 0/0 2000 2000 5000 700000\n",
+	      0);
+}
+
 static void without_a_snapshot_times_are_taken_as_they_are(void **state)
 {
 	struct trace *t = trace_new();
@@ -564,6 +591,7 @@ int main(void)
 		cmocka_unit_test(more_values_than_tracks),
 		cmocka_unit_test(names_are_those_of_the_sequence),
 		cmocka_unit_test(all_clocks_become_monotonic),
+		cmocka_unit_test(clocks_of_a_sequence_one_after_the_other),
 		cmocka_unit_test(without_a_snapshot_times_are_taken_as_they_are),
 		cmocka_unit_test(bundles_are_unpacked),
 		cmocka_unit_test(bundles_that_make_no_sense),

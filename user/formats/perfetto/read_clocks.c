@@ -27,13 +27,28 @@ static bool builtin_to_monotonic(const struct perfetto *p, uint32_t id, uint64_t
 	return true;
 }
 
+/* The clock, or else the first free one, or else the last one. */
 static struct sequence_clock *sequence_clock(struct sequence *s, uint32_t id)
 {
-	for (unsigned i = 0; s && i < SEQUENCE_CLOCKS; i++) {
+	unsigned i;
+
+	for (i = 0; i < SEQUENCE_CLOCKS - 1; i++) {
 		if (s->clocks[i].id == id || !s->clocks[i].id)
-			return &s->clocks[i];
+			break;
 	}
-	return NULL;
+	return &s->clocks[i];
+}
+
+void perfetto_use_clock(struct sequence *s, uint32_t id)
+{
+	struct sequence_clock *clock = sequence_clock(s, id);
+	const struct sequence_clock used = *clock;
+
+	s->clock_id = id;
+	if (!id || used.id != id)
+		return;
+	*clock = s->clocks[0];
+	s->clocks[0] = used;
 }
 
 static void set_sequence_clock(struct sequence *s, const Perfetto__Protos__ClockSnapshot__Clock *c,
@@ -41,8 +56,6 @@ static void set_sequence_clock(struct sequence *s, const Perfetto__Protos__Clock
 {
 	struct sequence_clock *clock = sequence_clock(s, c->clock_id);
 
-	if (!clock)
-		return;
 	clock->id = c->clock_id;
 	clock->is_incremental = c->is_incremental;
 	clock->multiplier = c->unit_multiplier_ns ? c->unit_multiplier_ns : 1;
@@ -65,11 +78,29 @@ static int perfetto_send_clock(struct perfetto *p)
 	return draft_send_bare(p->draft);
 }
 
-int perfetto_snapshot(struct perfetto *p, struct sequence *s,
-		      const Perfetto__Protos__ClockSnapshot *snapshot)
+/*
+ * Whether it only relates the clock of a sequence to one that is known. That reading may be of any time, and beside the
+ * earlier readings of other clocks it would be wrong.
+ */
+static bool snapshot_is_of_sequence(const struct perfetto *p,
+				    const Perfetto__Protos__ClockSnapshot *snapshot)
 {
-	uint64_t monotonic = 0;
-	bool found = false, news = false;
+	unsigned n_known = 0, n_own = 0;
+
+	for (size_t i = 0; i < snapshot->n_clocks; i++) {
+		const uint32_t id = snapshot->clocks[i]->clock_id;
+
+		n_own += id >= BUILTIN_CLOCKS;
+		if (id && id < BUILTIN_CLOCKS)
+			n_known += p->clock_known[id] ? 1 : 2;
+	}
+	return n_own && n_known == 1;
+}
+
+static bool perfetto_read_builtin_clocks(struct perfetto *p,
+					 const Perfetto__Protos__ClockSnapshot *snapshot)
+{
+	bool news = false;
 
 	for (size_t i = 0; i < snapshot->n_clocks; i++) {
 		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
@@ -80,6 +111,17 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		p->clocks[c->clock_id] = c->timestamp;
 		p->clock_known[c->clock_id] = p->snapshot_seen = true;
 	}
+	return news;
+}
+
+int perfetto_snapshot(struct perfetto *p, struct sequence *s,
+		      const Perfetto__Protos__ClockSnapshot *snapshot)
+{
+	uint64_t monotonic = 0;
+	bool found = false, news = false;
+
+	if (!snapshot_is_of_sequence(p, snapshot))
+		news = perfetto_read_builtin_clocks(p, snapshot);
 	if (snapshot->has_primary_trace_clock && snapshot->primary_trace_clock > 0 &&
 	    (int)snapshot->primary_trace_clock < BUILTIN_CLOCKS)
 		p->primary_clock = (uint32_t)snapshot->primary_trace_clock;
@@ -95,7 +137,6 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		if (s && c->clock_id >= BUILTIN_CLOCKS)
 			set_sequence_clock(s, c, monotonic);
 	}
-	/* A snapshot that only relates the clock of a sequence repeats known readings. */
 	return news && p->clock_known[CLOCK_MONOTONIC_ID] ? perfetto_send_clock(p) : 0;
 }
 
@@ -116,7 +157,7 @@ bool perfetto_find_time(struct perfetto *p, struct sequence *s, const Packet *pa
 		if (!builtin_to_monotonic(p, id, packet->timestamp, ret_ns))
 			return false;
 	} else {
-		clock = sequence_clock(s, id);
+		clock = s ? sequence_clock(s, id) : NULL;
 		if (!clock || clock->id != id)
 			return false;
 		clock->last = packet->timestamp * clock->multiplier +

@@ -184,7 +184,7 @@ static void sequence_read_defaults(struct sequence *s,
 	const Perfetto__Protos__TrackEventDefaults *e = d->track_event_defaults;
 
 	if (d->has_timestamp_clock_id)
-		s->clock_id = d->timestamp_clock_id;
+		perfetto_use_clock(s, d->timestamp_clock_id);
 	if (d->perf_sample_defaults)
 		perfetto_sample_default(s, d->perf_sample_defaults);
 	if (!e)

@@ -33,7 +33,7 @@ enum {
 	MAX_EXTRA_COUNTERS = 8,	       /* as in Perfetto's loader */
 	MAX_OPEN_ON_LANE = 512,	     /* open slices of one track that does not belong to a thread */
 	MAX_OPEN_ON_LANES = 1 << 20, /* over all such tracks */
-	SEQUENCE_CLOCKS = 4,	     /* clocks of one sequence, of 64 possible ones */
+	SEQUENCE_CLOCKS = 4,	     /* clocks that are kept of one sequence, of 64 possible ones */
 	BUILTIN_CLOCKS = 64,
 	MAX_SCHED_CPUS = 1024,
 	MAX_SCHED_TASKS = 1 << 18,
@@ -98,7 +98,8 @@ struct sequence {
 	uint64_t counters[MAX_EXTRA_COUNTERS];
 	uint64_t double_counters[MAX_EXTRA_COUNTERS];
 	uint8_t order[MAX_EXTRA_COUNTERS]; /* indices of `counters`, sorted by uuid */
-	struct sequence_clock clocks[SEQUENCE_CLOCKS];
+	struct sequence_clock
+		clocks[SEQUENCE_CLOCKS]; /* the first one is that of clock_id, if it is known */
 	struct interned *interned;
 	struct interned *recent[RECENT]; /* a cache, by iid and kind */
 };
@@ -247,6 +248,8 @@ static inline const struct interned *perfetto_interned(struct sequence *s, enum 
 }
 
 /* read_clocks.c */
+/* Packets of the sequence without a clock have this one. */
+void perfetto_use_clock(struct sequence *s, uint32_t id);
 int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		      const Perfetto__Protos__ClockSnapshot *snapshot);
 /* False: the packet has no time, or one of an unknown clock. */

@@ -113,7 +113,7 @@ static uint8_t *annotation_put_memory(uint8_t *at, const struct memory *memory)
 static void event_find_refs(struct perfetto *p, const struct fact *fact, bool named,
 			    struct refs *refs)
 {
-	struct sequence *s = perfetto_sequence(p, fact->thread);
+	struct sequence *s = perfetto_sequence(p, fact);
 
 	refs->sequence = s;
 	refs->name = named ? perfetto_intern(p, s, fact->name, INTERN_NAME) : 0;
@@ -342,7 +342,7 @@ static uint8_t *event_put_counter_value(uint8_t *at, const struct arg *arg)
 
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 {
-	struct sequence *s = perfetto_sequence(p, fact->thread);
+	struct sequence *s = perfetto_sequence(p, fact);
 
 	for (unsigned i = 0; i < fact->n_counters; i++) {
 		struct packet packet;
@@ -363,7 +363,7 @@ int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 
 int perfetto_write_samples(struct perfetto *p, const struct fact *fact)
 {
-	struct sequence *s = perfetto_sequence(p, fact->thread);
+	struct sequence *s = perfetto_sequence(p, fact);
 	unsigned categories = perfetto_intern_category(p, s, fact->category);
 
 	for (unsigned i = 0; i < fact_arg_count(fact); i++) {

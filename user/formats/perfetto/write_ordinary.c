@@ -21,7 +21,7 @@ enum {
 	MAX_SIZE_TRACK = 1 + WIRE_VARINT_MAX,
 	MAX_SIZE_NAMES = 2 * (1 + MAX_SIZE_ID),
 	MAX_SIZE_ARG = 2 + 1 + MAX_SIZE_ID + 1 + WIRE_VARINT_MAX,
-	MAX_SIZE_HEAD = 3 * 2, /* sequence, event, type */
+	MAX_SIZE_HEAD = 3 + 2 + 2, /* sequence, event, type */
 };
 
 _Static_assert(MAX_SIZE_TIME + MAX_SIZE_HEAD + MAX_SIZE_TRACK + MAX_SIZE_NAMES +

@@ -30,7 +30,7 @@ enum {
 
 _Static_assert(SIZE_LONGEST < SINK_MAX_RESERVE, "sink_reserve() can reserve the longest event");
 _Static_assert(PERFETTO_STACKS < 0x80 && PERFETTO_THREADS + PERFETTO_SHARED < PERFETTO_STACKS,
-	       "the id of a sequence takes one byte");
+	       "the first id of a sequence takes one byte");
 
 struct packet {
 	uint8_t *start; /* of the packet's contents */
@@ -65,7 +65,7 @@ static inline uint8_t *packet_put_time(uint8_t *at, struct sequence *s, uint64_t
 INLINE void packet_put_head(struct packet *packet, const struct sequence *s, enum event_type type,
 			    uint64_t track_uuid)
 {
-	uint8_t *at = wire_small(packet->at, PACKET_SEQUENCE, (uint8_t)s->id);
+	uint8_t *at = wire_number(packet->at, PACKET_SEQUENCE, s->id);
 
 	at = packet->event = wire_open(at, PACKET_EVENT);
 	at = wire_small(at, EVENT_TYPE, (uint8_t)type);

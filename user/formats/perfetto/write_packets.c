@@ -196,7 +196,7 @@ int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
 		r = perfetto_write_system(p, info);
 	if (r == 0)
 		r = perfetto_write_first_snapshot(p);
-	return r < 0 ? r : perfetto_sequence_begin(p, &p->shared, false);
+	return r < 0 ? r : perfetto_sequence_begin(p, &p->shared);
 }
 
 /* --- tracks ------------------------------------------------------------------------------------ */
@@ -328,11 +328,11 @@ int perfetto_write_global_track(struct perfetto *p)
 int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	struct sequence *s = perfetto_sequence(p, fact->thread);
+	struct sequence *s = perfetto_sequence(p, fact);
 	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	Perfetto__Protos__DebugAnnotation count = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
 	Perfetto__Protos__DebugAnnotation *list[] = { &count };
-	int r = perfetto_sequence_begin(p, s, true);
+	int r = perfetto_sequence_drop(p, s);
 
 	if (r < 0)
 		return r;

@@ -242,7 +242,7 @@ static int stacks_begin_period(struct perfetto *p, const struct sample *sample)
 		return 0;
 	p->period_ns = sample->period_ns;
 	p->stacks.id = PERFETTO_STACKS;
-	r = perfetto_sequence_begin(p, &p->stacks, false);
+	r = perfetto_sequence_begin(p, &p->stacks);
 	if (r < 0)
 		p->stacks.id = 0;
 	return r;

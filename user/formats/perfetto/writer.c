@@ -134,6 +134,7 @@ struct consumer *perfetto_writer_new(struct sink *sink, const struct trace_info 
 	/* Uuids of the timeline do not have the highest bit. */
 	p->global_uuid = (info->trace_uuid[0] ^ info->trace_uuid[1]) | 1ull << 63;
 	p->shared.id = PERFETTO_SHARED;
+	p->last_id = PERFETTO_STACKS;
 	for (unsigned i = 0; i < PERFETTO_HINTS; i++)
 		p->hints[i] = p->threads; /* has no thread yet, so that it never matches */
 	if (perfetto_write_start(p, info) < 0 && !sink_error(sink)) {

@@ -17,8 +17,11 @@ enum {
 		1, /* the sequence of events without a thread, and of threads that have none */
 	PERFETTO_THREADS = 124, /* sequences of threads: their ids still take one byte */
 	PERFETTO_STACKS = 126,	/* the sequence of samples of call stacks */
+	/* Later sequences of threads have two bytes. Our reader has space for as many. */
+	PERFETTO_LAST_SEQUENCE = (1 << 14) - 1,
 	PERFETTO_HINTS = 1024,
-	PERFETTO_CLOCK_OWN = 64, /* the incremental clock of each sequence */
+	PERFETTO_CLOCK_OWN = 64, /* the first incremental clock of each sequence */
+	PERFETTO_CLOCK_LAST = 127,
 	PERFETTO_CLOCK_REALTIME = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_REALTIME,
 	PERFETTO_CLOCK_MONOTONIC = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC,
 	PERFETTO_CLOCK_BOOTTIME = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_BOOTTIME,
@@ -34,6 +37,7 @@ enum {
  */
 struct sequence {
 	uint32_t id;	     /* 0: not begun */
+	uint32_t clock_id;   /* of its timestamps */
 	uint64_t track_uuid; /* of its thread; 0: none */
 	uint64_t last_ns;    /* of the previous event */
 	uint64_t used;	     /* value of perfetto.turn at its last use */
@@ -57,6 +61,7 @@ struct perfetto {
 	struct sequence threads[PERFETTO_THREADS];
 	uint64_t owners[PERFETTO_THREADS];	/* the uuids of their threads, 0: none */
 	struct sequence *hints[PERFETTO_HINTS]; /* by uuid: a cache of perfetto_sequence() */
+	uint32_t last_id;			/* the highest id of a sequence so far */
 	unsigned oldest;			/* the next one to examine for reuse */
 	uint64_t turn;				/* number of cache misses */
 	uint64_t global_uuid; /* of the track for instants that belong to no process */
@@ -80,8 +85,8 @@ int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t tr
 int perfetto_write_stats(struct perfetto *p, const struct account *account);
 
 /* write_sequence.c */
-/* Finds or assigns the sequence of a thread that the cache does not have. */
-struct sequence *perfetto_sequence_assign(struct perfetto *p, const struct thread *thread);
+/* Finds or assigns the sequence of the fact's thread, which the cache does not have. */
+struct sequence *perfetto_sequence_assign(struct perfetto *p, const struct fact *fact);
 
 static inline struct sequence **perfetto_hint(struct perfetto *p, uint64_t uuid)
 {
@@ -106,15 +111,16 @@ static inline struct sequence *perfetto_sequence_cached(struct perfetto *p,
 	return s;
 }
 
-static inline struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread)
+static inline struct sequence *perfetto_sequence(struct perfetto *p, const struct fact *fact)
 {
-	struct sequence *s = perfetto_sequence_cached(p, thread);
+	struct sequence *s = perfetto_sequence_cached(p, fact->thread);
 
-	return s ? s : perfetto_sequence_assign(p, thread);
+	return s ? s : perfetto_sequence_assign(p, fact);
 }
 
-/* Resets the state of the sequence. `dropped`: because packets are missing. */
-int perfetto_sequence_begin(struct perfetto *p, struct sequence *s, bool dropped);
+int perfetto_sequence_begin(struct perfetto *p, struct sequence *s);
+/* Resets all but the clock of the sequence, because packets are missing. */
+int perfetto_sequence_drop(struct perfetto *p, struct sequence *s);
 /* Makes the counters of the fact the default counters of the sequence. */
 int perfetto_sequence_set_counters(struct perfetto *p, struct sequence *s, const struct fact *fact);
 void perfetto_sequence_release(struct perfetto *p, const struct thread *thread);

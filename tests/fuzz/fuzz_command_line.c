@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <sanitizer/allocator_interface.h>
 
@@ -96,8 +97,9 @@ static void begin_to_listen(void)
 		in_memory = fmemopen(said, sizeof(said), "w");
 		check(in_memory != NULL);
 		stderr = in_memory;
-		/* What the C library keeps for the names of users is not a piece to free. */
+		/* What the C library keeps for the names of users and for time zones is not a piece to free. */
 		getpwnam("nobody of this name");
+		tzset();
 		__sanitizer_install_malloc_and_free_hooks(allocated, freed);
 	}
 	rewind(stderr);

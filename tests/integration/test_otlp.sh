@@ -192,7 +192,7 @@ check "refused for good: the reason is shown" grep -q "HTTP status 400" refuses.
 equal "--strict: refused is a loss" "$(cat refuses.status)" 3
 equal "a collector that hangs: the end does not wait for it, and all is counted" "$(otlp hangs spans_lost)" 1201
 equal "a reply without an end: counted" "$(otlp endless spans_lost)" 1201
-equal "a reply with 120 KB of trailers: the same" "$(otlp trailers spans_lost) $(grep -c 'the reply has more than' trailers.err)" "1201 1"
+equal "a reply with 120 KB of trailers: the same" "$(otlp trailers spans_lost) $(grep -m1 -c 'the reply has more than' trailers.err)" "1201 1"
 equal "not TLS: all is counted" "$(otlp plainly spans_lost)" 1201
 check "not TLS: the reason is shown" grep -qiE 'ssl|tls' plainly.err
 equal "TLS: all arrives" "$(got tls '"kind": "span"')" 1201

@@ -314,7 +314,8 @@ static unsigned long reads_so_far(void)
 	return n;
 }
 
-#define LONG (1 << 18) /* symbols */
+#define COUNTING 2	   /* reads of the function above */
+#define LONG	 (1 << 18) /* symbols */
 
 /* Tables that say the most that they can, all of it wrong: each name costs few thousand reads at most. */
 static void searches_long_tables_for_a_while(void **state)
@@ -394,6 +395,47 @@ static void reads_strings_of_the_dynamic_section(void **state)
 	elf = must_open(&m);
 	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
 	assert_string_equal(texts, "");
+	done(elf);
+}
+
+/* Which a recording does with each library of each folder of plug-ins. */
+static void reads_little_of_a_file_without_markers(void **state)
+{
+	unsigned long before;
+	char texts[64] = "";
+	struct elf_file *elf;
+	struct image m;
+	Elf64_Dyn *d;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	d = (Elf64_Dyn *)(m.bytes + IMAGE_DYNAMIC);
+	d[3] = (Elf64_Dyn){ DT_NEEDED, { 1 } };
+	d[4] = (Elf64_Dyn){ DT_NEEDED, { 10 } };
+	before = reads_so_far();
+	elf = must_open(&m);
+	assert_int_equal(reads_so_far() - before, 1 + COUNTING);
+	before = reads_so_far();
+	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
+	assert_int_equal(reads_so_far() - before, 2 + COUNTING);
+	assert_string_equal(texts, "puts;debug_state;");
+	done(elf);
+}
+
+static void tells_the_own_name_if_it_fits(void **state)
+{
+	char name[12] = "as it was";
+	struct elf_file *elf;
+	struct image m;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	((Elf64_Dyn *)(m.bytes + IMAGE_DYNAMIC))[3] = (Elf64_Dyn){ DT_SONAME, { 10 } };
+	elf = must_open(&m);
+	assert_false(elf_file_own_name(elf, name, sizeof(name) - 1));
+	assert_string_equal(name, "as it was");
+	assert_true(elf_file_own_name(elf, name, sizeof(name)));
+	assert_string_equal(name, "debug_state");
 	done(elf);
 }
 
@@ -525,6 +567,8 @@ int main(void)
 		cmocka_unit_test(survives_endless_hash_chains),
 		cmocka_unit_test(searches_long_tables_for_a_while),
 		cmocka_unit_test(reads_strings_of_the_dynamic_section),
+		cmocka_unit_test(reads_little_of_a_file_without_markers),
+		cmocka_unit_test(tells_the_own_name_if_it_fits),
 		cmocka_unit_test(reads_a_long_dynamic_section),
 		cmocka_unit_test(finds_the_real_dynamic_linker),
 		cmocka_unit_test(finds_usdt_probes),

@@ -5,6 +5,7 @@
 #include "capture/probes/probes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,13 +33,27 @@ void file_watch_close(struct capture *c)
 }
 
 /*
- * IN_CLOSE_WRITE because of writes through shared mappings, of which there is no other event. Who may not read the file by
- * its mode may not watch it.
+ * By a path of /proc, where the kernel makes an entry for each descriptor that it is asked for, which takes it longer than all the
+ * rest. That of a copy, which has the lowest number that is free, is there from the time before. IN_CLOSE_WRITE because of writes
+ * through shared mappings, of which there is no other event. Who may not read the file by its mode may not watch it.
  */
+static int watch_descriptor(const struct capture *c, int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), watch, error;
+	char link[32];
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", copy < 0 ? fd : copy);
+	watch = inotify_add_watch(c->watch_fd, link, IN_MODIFY | IN_CLOSE_WRITE);
+	error = errno;
+	if (copy >= 0)
+		close(copy);
+	errno = error;
+	return watch;
+}
+
 void file_watch(struct capture *c, struct file *file)
 {
 	struct stat st;
-	char link[32];
 
 	if (descriptors_stat(file->fd, &st))
 		return;
@@ -47,8 +62,7 @@ void file_watch(struct capture *c, struct file *file)
 	file->changed = st.st_ctim;
 	if (c->watch_fd < 0)
 		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-	file->watch = inotify_add_watch(c->watch_fd, link, IN_MODIFY | IN_CLOSE_WRITE);
+	file->watch = watch_descriptor(c, file->fd);
 	if (file->watch >= 0)
 		return;
 	file->watch = 0;
@@ -61,11 +75,8 @@ void file_watch(struct capture *c, struct file *file)
 
 bool file_is_watched_as(struct capture *c, const struct file *file, int fd)
 {
-	char link[32];
-	int watch;
+	const int watch = watch_descriptor(c, fd);
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	watch = inotify_add_watch(c->watch_fd, link, IN_MODIFY | IN_CLOSE_WRITE);
 	if (watch == file->watch)
 		return true;
 	hash_each (c->files, other) {

@@ -12,12 +12,19 @@
 #include "base/descriptors.h"
 #include "tracee/notes.h"
 
+/* Read at once: most files have all headers there, and the build id. */
+#define BEGINNING_SIZE 4096
+
 int elf_file_read(const struct elf_file *elf, uint64_t offset, void *buffer, size_t n)
 {
 	uint8_t *out = buffer;
 
 	if (offset > INT64_MAX || n > INT64_MAX - offset)
 		return -ENODATA;
+	if (n <= elf->beginning_size && offset <= elf->beginning_size - n) {
+		memcpy(out, elf->beginning + offset, n);
+		return 0;
+	}
 	while (n > 0) {
 		ssize_t got = TEMP_FAILURE_RETRY(pread(elf->fd, out, n, (off_t)offset));
 
@@ -159,9 +166,11 @@ static int elf_check_header(const Elf64_Ehdr *h, struct failure *f)
 	return 0;
 }
 
-static int elf_read_header(struct elf_file *elf, Elf64_Ehdr *h, struct failure *f)
+static int elf_read_header(struct elf_file *elf, uint8_t beginning[BEGINNING_SIZE], Elf64_Ehdr *h,
+			   struct failure *f)
 {
 	struct stat st;
+	ssize_t n;
 	int r;
 
 	if (descriptors_stat(elf->fd, &st))
@@ -173,6 +182,11 @@ static int elf_read_header(struct elf_file *elf, Elf64_Ehdr *h, struct failure *
 				   S_ISDIR(st.st_mode) ? "it is a directory"
 						       : "it is not a regular file");
 	}
+	n = TEMP_FAILURE_RETRY(pread(elf->fd, beginning, BEGINNING_SIZE, 0));
+	if (n < 0)
+		return failure_set(f, -errno, "cannot read file", "", NULL);
+	elf->beginning = beginning;
+	elf->beginning_size = (size_t)n;
 	memset(h, 0, sizeof(*h));
 	r = elf_file_read(elf, 0, h->e_ident, SELFMAG);
 	if (r && r != -ENODATA)
@@ -306,13 +320,14 @@ static void elf_read_build_id(struct elf_file *elf)
 int elf_file_open(int fd, struct elf_file **ret, struct failure *f)
 {
 	struct elf_file *elf = calloc(1, sizeof(*elf));
+	uint8_t beginning[BEGINNING_SIZE];
 	Elf64_Ehdr header;
 	int r;
 
 	if (!elf)
 		return failure_set(f, -ENOMEM, "cannot read file", "", NULL);
 	elf->fd = fd;
-	r = elf_read_header(elf, &header, f);
+	r = elf_read_header(elf, beginning, &header, f);
 	if (r == 0)
 		r = elf_read_segments(elf, &header, f);
 	if (r) {
@@ -323,6 +338,8 @@ int elf_file_open(int fd, struct elf_file **ret, struct failure *f)
 	elf->type = header.e_type;
 	elf_read_section_counts(elf, &header);
 	elf_read_build_id(elf);
+	elf->beginning = NULL;
+	elf->beginning_size = 0;
 	*ret = elf;
 	return 0;
 }

@@ -40,7 +40,10 @@ struct elf_segment {
 };
 
 struct elf_file {
-	int fd;		  /* of the caller, who keeps it open */
+	int fd; /* of the caller, who keeps it open */
+	/* Its first bytes, while elf_file_open() reads the headers. */
+	const uint8_t *beginning;
+	size_t beginning_size;
 	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
 	uint16_t type;	  /* ET_EXEC or ET_DYN */
 	bool has_interp;

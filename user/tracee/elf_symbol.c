@@ -260,14 +260,22 @@ static int elf_next_dynamic(const struct elf_file *elf, struct dynamic_entries *
 	return ret->d_tag != DT_NULL;
 }
 
-static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segment *segment,
+/* The first entry is the next one again. Those of one block, as nearly all files have, need not be read again. */
+static void elf_rewind_dynamic(struct dynamic_entries *e)
+{
+	if (e->n_read != e->n)
+		e->n_read = e->n = 0;
+	e->at = 0;
+}
+
+/* Leaves the first entry as the next one. */
+static int elf_parse_dynamic(const struct elf_file *elf, struct dynamic_entries *entries,
 			     struct dynamic *d)
 {
-	struct dynamic_entries entries = { .segment = segment };
 	Elf64_Dyn entry = { 0 };
 	int r;
 
-	while ((r = elf_next_dynamic(elf, &entries, &entry)) > 0) {
+	while ((r = elf_next_dynamic(elf, entries, &entry)) > 0) {
 		switch (entry.d_tag) {
 		case DT_SYMTAB:
 			elf_table_offset(elf, entry.d_un.d_ptr, &d->symbols);
@@ -292,6 +300,7 @@ static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segmen
 			break;
 		}
 	}
+	elf_rewind_dynamic(entries);
 	return r ? r : d->symbols && d->strings ? 0 : -ENOENT;
 }
 
@@ -302,11 +311,12 @@ static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, Elf
 	int r = -ENOENT;
 
 	for (unsigned i = 0; i < elf->n_segments; i++) {
+		struct dynamic_entries entries = { .segment = &elf->segments[i] };
 		struct dynamic d = { 0 };
 
 		if (elf->segments[i].type != PT_DYNAMIC)
 			continue;
-		r = elf_parse_dynamic(elf, &elf->segments[i], &d);
+		r = elf_parse_dynamic(elf, &entries, &d);
 		if (r)
 			return r;
 		*ret_hashed = d.gnu_hash || d.hash;
@@ -381,73 +391,103 @@ int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_
 	return 0;
 }
 
-/* All 0 if the file has no valid PT_DYNAMIC. */
-static void elf_read_dynamic(const struct elf_file *elf, struct dynamic *d)
+/* All 0 if the file has no valid PT_DYNAMIC. The entries are those of the first one; without any, there is no segment. */
+static void elf_read_dynamic(const struct elf_file *elf, struct dynamic *d,
+			     struct dynamic_entries *entries)
 {
 	memset(d, 0, sizeof(*d));
+	*entries = (struct dynamic_entries){ 0 };
 	for (unsigned i = 0; i < elf->n_segments; i++) {
 		if (elf->segments[i].type != PT_DYNAMIC)
 			continue;
-		if (elf_parse_dynamic(elf, &elf->segments[i], d))
+		entries->segment = &elf->segments[i];
+		if (elf_parse_dynamic(elf, entries, d))
 			memset(d, 0, sizeof(*d));
 		return;
 	}
 }
 
-/* Reads a string of the dynamic section. False: there is none, or it does not fit. */
-static bool elf_read_dynamic_string(const struct elf_file *elf, const struct dynamic *d,
-				    uint64_t at, char *out, size_t size)
+/* Of the strings of the dynamic section, those that were read last. */
+struct dynamic_text {
+	uint64_t at; /* in the strings */
+	size_t n;
+	char bytes[PATH_MAX];
+};
+
+static bool dynamic_text_has(const struct dynamic_text *t, uint64_t at)
 {
-	uint64_t n = d->strings_size - at;
+	return t->n && at >= t->at && at - t->at < t->n &&
+	       memchr(t->bytes + (at - t->at), '\0', t->n - (at - t->at));
+}
+
+/* NULL: there is no such string, or it does not fit. Those that a file refers to are near each other. */
+static const char *elf_dynamic_string(const struct elf_file *elf, const struct dynamic *d,
+				      uint64_t at, struct dynamic_text *t)
+{
+	const char *string;
 
 	if (!at || at >= d->strings_size || d->strings > INT64_MAX - at)
-		return false;
-	if (n > size)
-		n = size;
-	return !elf_file_read(elf, d->strings + at, out, n) && memchr(out, '\0', n) && *out;
+		return NULL;
+	if (!dynamic_text_has(t, at)) {
+		t->at = at;
+		t->n = d->strings_size - at < sizeof(t->bytes) ? d->strings_size - at
+							       : sizeof(t->bytes);
+		if (elf_file_read(elf, d->strings + at, t->bytes, t->n))
+			t->n = 0;
+	}
+	string = dynamic_text_has(t, at) ? t->bytes + (at - t->at) : "";
+	return *string ? string : NULL;
 }
 
 bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size)
 {
+	struct dynamic_text text;
+	struct dynamic_entries entries;
+	const char *name;
 	struct dynamic d;
 
-	elf_read_dynamic(elf, &d);
-	return elf_read_dynamic_string(elf, &d, d.own_name, out, size);
+	text.n = 0;
+	elf_read_dynamic(elf, &d, &entries);
+	name = elf_dynamic_string(elf, &d, d.own_name, &text);
+	if (!name || strlen(name) >= size)
+		return false;
+	memcpy(out, name, strlen(name) + 1);
+	return true;
 }
 
 void elf_file_dynamic_strings(const struct elf_file *elf, int64_t tag,
 			      void (*each)(void *context, const char *text), void *context)
 {
-	struct dynamic_entries entries = { .segment = elf->segments };
-	char text[PATH_MAX];
-	struct dynamic d;
+	struct dynamic_text text;
+	struct dynamic_entries entries;
 	Elf64_Dyn entry = { 0 };
+	const char *string;
+	struct dynamic d;
 
-	elf_read_dynamic(elf, &d);
-	while (entries.segment < elf->segments + elf->n_segments &&
-	       entries.segment->type != PT_DYNAMIC)
-		entries.segment++;
-	if (!d.strings || entries.segment == elf->segments + elf->n_segments)
+	text.n = 0;
+	elf_read_dynamic(elf, &d, &entries);
+	if (!d.strings)
 		return;
 	while (elf_next_dynamic(elf, &entries, &entry) > 0) {
-		if (entry.d_tag == tag &&
-		    elf_read_dynamic_string(elf, &d, entry.d_un.d_val, text, sizeof(text)))
-			each(context, text);
+		string = entry.d_tag == tag ? elf_dynamic_string(elf, &d, entry.d_un.d_val, &text)
+					    : NULL;
+		if (string)
+			each(context, string);
 	}
 }
 
 bool elf_file_is_static(const struct elf_file *elf)
 {
-	struct dynamic d = { 0 };
-	unsigned i;
-
 	if (elf->has_interp || elf->type == ET_EXEC)
 		return !elf->has_interp;
-	for (i = 0; i < elf->n_segments; i++) {
+	for (unsigned i = 0; i < elf->n_segments; i++) {
+		struct dynamic_entries entries = { .segment = &elf->segments[i] };
+		struct dynamic d = { 0 };
+
 		if (elf->segments[i].type != PT_DYNAMIC)
 			continue;
 		/* A program without symbols is a program as well. */
-		elf_parse_dynamic(elf, &elf->segments[i], &d);
+		elf_parse_dynamic(elf, &entries, &d);
 		return d.flags_1 & DF_1_PIE;
 	}
 	return false;
@@ -455,9 +495,10 @@ bool elf_file_is_static(const struct elf_file *elf)
 
 bool elf_file_is_program(const struct elf_file *elf)
 {
+	struct dynamic_entries entries;
 	struct dynamic d;
 
-	elf_read_dynamic(elf, &d);
+	elf_read_dynamic(elf, &d, &entries);
 	return !d.own_name && (elf->type == ET_EXEC || elf->has_interp || (d.flags_1 & DF_1_PIE));
 }
 

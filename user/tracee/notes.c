@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SMALL 4096 /* bytes that may be allocated for nothing */
+
 int notes_read(const struct elf_file *elf, uint64_t offset, uint64_t size, uint64_t align,
 	       struct notes *ret)
 {
 	struct notes n = { .align = align == 8 ? 8 : 4 };
 	uint8_t last;
-	int r;
+	int r = 0;
 
 	n.cut = size > ELF_MAX_NOTES;
 	n.size = n.cut ? ELF_MAX_NOTES : (size_t)size;
@@ -20,7 +22,9 @@ int notes_read(const struct elf_file *elf, uint64_t offset, uint64_t size, uint6
 		return 0;
 	}
 	/* Reads the last byte first, so that no memory is allocated for a size that exceeds the file. */
-	r = offset > INT64_MAX ? -ENODATA : elf_file_read(elf, offset + n.size - 1, &last, 1);
+	if (n.size > SMALL)
+		r = offset > INT64_MAX ? -ENODATA
+				       : elf_file_read(elf, offset + n.size - 1, &last, 1);
 	if (r)
 		return r;
 	n.data = malloc(n.size);

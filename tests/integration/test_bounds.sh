@@ -55,6 +55,14 @@ kernel_memory() { # PID
 		END { print int(bytes / 1024) }' "$tmp/ids" "$tmp/programs" "$tmp/maps"
 }
 
+# Of the map of traced processes, what those have of it.
+traced_entries() { # after kernel_memory
+	awk '
+		FILENAME ~ /ids$/ { if ($1 == "map_id:") ours[$2] = 1; next }
+		/^[0-9]+:/ { found = ours[$1 + 0] && / name traced / }
+		found && sub(/.*max_entries /, "") { print $1 }' "$tmp/ids" "$tmp/maps"
+}
+
 # MOST_KB: besides a buffer of 8 MB, and something for each CPU.
 kernel() { # NAME MOST_KB OPTION...
 	mode=$1 most=$((8192 + $2 + 256 * $(nproc)))
@@ -70,6 +78,9 @@ kernel() { # NAME MOST_KB OPTION...
 	check "the kernel's memory, $mode: the buffer is seen in it" test "$taken" -ge 8192
 	check "the kernel's memory, $mode: it stays below $most KB" test "$taken" -lt "$most"
 	echo "# the kernel's memory, $mode: $taken KB"
+	entries=$(traced_entries)
+	check "the kernel's memory, $mode: no more processes ($entries) than numbers" \
+		test "${entries:-99999999}" -le "$(cat /proc/sys/kernel/pid_max)"
 }
 
 # More threads at once than the recorder may have descriptors; attached to, each has its name read.

@@ -6,6 +6,7 @@
 #include "privilege/loader/internal.h"
 
 #include <bpf/libbpf.h>
+#include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -247,6 +248,22 @@ void programs_configure_threads(struct proftrace_bpf *skel, const struct broker_
 
 	bpf_map__set_max_entries(skel->maps.thread_slots, n);
 	skel->rodata->thread_slots_mask = n - 1;
+}
+
+/*
+ * No more than there are numbers of processes. The kernel makes all entries at once, which takes it 3 ms for 65536. If there are more
+ * numbers later, a process that finds no place is counted.
+ */
+void programs_configure_processes(struct proftrace_bpf *skel)
+{
+	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+	uint32_t n;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%" SCNu32, &n) == 1 && n && n < bpf_map__max_entries(skel->maps.traced))
+		bpf_map__set_max_entries(skel->maps.traced, n);
+	fclose(file);
 }
 
 /* The map `records` gets the smallest possible size: another one takes its place (background.h), or is not needed. */

@@ -16,6 +16,7 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 			struct broker_loaded *loaded);
 /* Before that: the size of the map of threads. */
 void programs_configure_threads(struct proftrace_bpf *skel, const struct broker_config *config);
+void programs_configure_processes(struct proftrace_bpf *skel);
 /* The program that is attached to markers. */
 struct bpf_program *programs_marks(const struct proftrace_bpf *skel,
 				   const struct broker_config *config);

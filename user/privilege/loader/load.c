@@ -225,6 +225,7 @@ static int make_early(struct proftrace_bpf *skel, const struct broker_config *co
 	int error;
 
 	programs_configure_threads(skel, config);
+	programs_configure_processes(skel);
 	error = make_map(skel->maps.traced);
 	return error ? error : make_map(skel->maps.thread_slots);
 }

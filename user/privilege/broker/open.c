@@ -328,7 +328,7 @@ bool process_protected(int directory)
 	return true;
 }
 
-int process_check_first(pid_t pid, int error, struct failure *f)
+int process_check_first(pid_t pid, int error, const struct broker_config *config, struct failure *f)
 {
 	char path[32];
 	int process, thread;
@@ -345,8 +345,10 @@ int process_check_first(pid_t pid, int error, struct failure *f)
 	snprintf(path, sizeof(path), "%d", (int)pid);
 	failure_set(f, error, "cannot record process", path,
 		    "its first thread has ended before others");
-	failure_hint(f, getuid() ? "run proftrace with sudo"
-				 : "without --no-children, it can be recorded");
+	if (getuid())
+		failure_hint(f, "run proftrace with sudo");
+	else if (!config->follow_children)
+		failure_hint(f, "without --no-children, it can be recorded");
 	return error;
 }
 

@@ -229,7 +229,8 @@ static int identify(const struct server *s, const struct request *r, uint64_t *r
 	close(directory);
 	if (!*ret_birth)
 		return failure_set(f, -ESRCH, "the process has ended", "", "");
-	return broker_links_each(s->config) ? process_check_first(r->pid, -EOPNOTSUPP, f) : 0;
+	return broker_links_each(s->config) ? process_check_first(r->pid, -EOPNOTSUPP, s->config, f)
+					    : 0;
 }
 
 /*
@@ -271,7 +272,7 @@ static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply
 		return failure_set(f, -EINVAL, "refused request", "attach", NULL);
 	error = may_attach_for(s, r->what, r->pid, f);
 	if (!error && r->pid)
-		error = process_check_first(r->pid, -EINVAL, f);
+		error = process_check_first(r->pid, -EINVAL, s->config, f);
 	if (error)
 		return error;
 	s->programs.attach_ns = 0;

@@ -103,7 +103,8 @@ bool process_alive(int directory);
  * Whether it may have links of its own: the kernel puts their breakpoints into the memory of the process's first thread. Returns
  * `error`, and sets the failure, if that has ended and others have not.
  */
-int process_check_first(pid_t pid, int error, struct failure *f);
+int process_check_first(pid_t pid, int error, const struct broker_config *config,
+			struct failure *f);
 /* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
 /* find.c: whether it matches, in which the name of its first thread counts as well if that has ended. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracee/maps.h"
+#include "tracee/memory/target_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,6 +28,7 @@ static int see(void *context, const struct mapping *m)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd = -1;
+	struct target_memory *maps;
 	unsigned n = 0;
 	int r;
 
@@ -34,7 +36,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd = memfd_create("fuzz", MFD_CLOEXEC);
 	if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
 		return 0;
-	r = maps_read(fd, see, &n);
+	maps = target_memory_new(dup(fd));
+	if (!maps)
+		return 0;
+	r = maps_read(maps, see, &n);
+	target_memory_free(maps);
 	if (r >= 0 && r != (n == 1000 ? 1 : (int)n))
 		abort();
 	return 0;

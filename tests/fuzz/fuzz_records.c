@@ -70,7 +70,7 @@ static void look_at_mappings(struct capture *c, const struct record *r, size_t s
 				    : m->inode & 64 ? &others[m->inode & 1]
 						    : NULL);
 	}
-	stacks_scan_end(c->stacks);
+	stacks_scan_end(c->stacks, true);
 }
 
 static void take(struct capture *c, struct record *r, size_t size)

@@ -16,6 +16,7 @@
 
 #include "privilege/mapping_query.h"
 #include "tracee/maps.h"
+#include "tracee/memory/target_memory.h"
 
 struct seen {
 	unsigned n;
@@ -37,6 +38,17 @@ static int see(void *context, const struct mapping *m)
 	return seen->stop_after && seen->n == seen->stop_after ? 77 : 0;
 }
 
+/* By another thread, as all are read. The descriptor stays open. */
+static int read_list(int (*reads)(struct target_memory *, mapping_fn, void *), int fd,
+		     mapping_fn each, void *context)
+{
+	struct target_memory *maps = target_memory_new(fd < 0 ? fd : dup(fd));
+	int result = reads(maps, each, context);
+
+	target_memory_free(maps);
+	return result;
+}
+
 static int text_fd(const char *text, size_t size)
 {
 	int fd = memfd_create("maps", MFD_CLOEXEC);
@@ -53,7 +65,7 @@ static struct seen *read_text(const char *text, size_t size, int *ret)
 	int fd = text_fd(text, size);
 
 	memset(&seen, 0, sizeof(seen));
-	*ret = maps_read(fd, see, &seen);
+	*ret = read_list(maps_read, fd, see, &seen);
 	close(fd);
 	return &seen;
 }
@@ -196,7 +208,7 @@ static void stops_when_told(void **state)
 	(void)state;
 	memset(&seen, 0, sizeof(seen));
 	seen.stop_after = 2;
-	assert_int_equal(maps_read(fd, see, &seen), 77);
+	assert_int_equal(read_list(maps_read, fd, see, &seen), 77);
 	assert_int_equal(seen.n, 2);
 	close(fd);
 }
@@ -217,7 +229,7 @@ static void stops_at_the_limit_of_lines(void **state)
 	for (i = 0; i < 3; i++)
 		assert_int_equal(write(fd, text, SIZE), SIZE);
 	memset(&seen, 0, sizeof(seen));
-	assert_int_equal(maps_read(fd, see, &seen), -E2BIG);
+	assert_int_equal(read_list(maps_read, fd, see, &seen), -E2BIG);
 	assert_int_equal(seen.n, 0);
 	close(fd);
 	free(text);
@@ -241,14 +253,14 @@ static void reads_its_own_mappings(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_true(maps_read(fd, find_own_code, &found) > 5);
+	assert_true(read_list(maps_read, fd, find_own_code, &found) > 5);
 	assert_true(found);
 	/* Again, from the same descriptor: the position does not matter. */
 	found = false;
-	assert_true(maps_read(fd, find_own_code, &found) > 5);
+	assert_true(read_list(maps_read, fd, find_own_code, &found) > 5);
 	assert_true(found);
 	close(fd);
-	assert_int_equal(maps_read(-1, find_own_code, &found), -EBADF);
+	assert_int_equal(read_list(maps_read, -1, find_own_code, &found), -EBADF);
 }
 
 #define CODE_MOST 256
@@ -303,8 +315,8 @@ static void finds_the_same_code_by_questions(void **state)
 	snprintf(shown, sizeof(shown), "/tmp/proftrace-unit-%d\\012maps (deleted)", (int)getpid());
 	file = map_code_of(path);
 	assert_true(fd >= 0 && file != MAP_FAILED && none != MAP_FAILED);
-	assert_true(maps_read(fd, see_code, &text) > 5);
-	assert_true(maps_read_executable(fd, see_code, &asked) > 3);
+	assert_true(read_list(maps_read, fd, see_code, &text) > 5);
+	assert_true(read_list(maps_read_executable, fd, see_code, &asked) > 3);
 	/* Before Linux 6.11 it reads the text, too. */
 	assert_true(!asked.others == !ioctl(fd, MAPPING_QUERY, &q));
 	assert_int_equal(asked.n, text.n);
@@ -320,7 +332,7 @@ static void finds_the_same_code_by_questions(void **state)
 	}
 	assert_true(deleted);
 	close(fd);
-	assert_int_equal(maps_read_executable(-1, see_code, &asked), -EBADF);
+	assert_int_equal(read_list(maps_read_executable, -1, see_code, &asked), -EBADF);
 	munmap(file, 4096);
 	munmap(none, 8192);
 }
@@ -333,7 +345,7 @@ static void stops_questions_when_told(void **state)
 	(void)state;
 	memset(&seen, 0, sizeof(seen));
 	seen.stop_after = 2;
-	assert_int_equal(maps_read_executable(fd, see, &seen), 77);
+	assert_int_equal(read_list(maps_read_executable, fd, see, &seen), 77);
 	assert_int_equal(seen.n, 2);
 	close(fd);
 }

@@ -261,8 +261,10 @@ void capture_free(struct capture *c)
 	file_watch_close(c);
 	running_maps_forget(c);
 	siblings_end(c);
-	hash_each (c->processes, process)
+	hash_each (c->processes, process) {
+		mappings_forget_list(process);
 		free(process->resolved);
+	}
 	hash_clear(hh, c->processes, p);
 	places_free(c);
 	free(c->sites);

@@ -238,6 +238,10 @@ static bool attach_also(struct capture *c, struct file *file, pid_t pid)
 		file->late_pid = 0;
 		return true;
 	}
+	if (error == -EBUSY) {
+		scans_put_off(c, pid);
+		return false;
+	}
 	/* It has ended meanwhile, or others hold what it may not have. */
 	if (error == -ESRCH || (!file->alone && error != -E2BIG && error != -EMFILE &&
 				!(capture_attaches_each(c) && error == -EINVAL)))
@@ -544,7 +548,26 @@ static int check_work(struct capture *c, struct file *file, const char *path, pi
 		return 0;
 	*ret_others = error == -E2BIG && file_refuse_pid(c, file, pid);
 	return failure_set(f, error, "cannot attach to", path,
-			   error == -E2BIG ? TOO_MANY_MAPPINGS : NULL);
+			   error == -E2BIG   ? TOO_MANY_MAPPINGS
+			   : error == -EBUSY ? LOCKED_MAPPINGS
+					     : NULL);
+}
+
+/* Its process cannot be asked for now: it is tried again, as one that could not be opened. */
+static int file_put_off(struct capture *c, struct file *file)
+{
+	if (file->n_sites && !file->n_probes)
+		c->n_sites = file->first_site;
+	file_unwatch(c, file);
+	marker_sites_free(&file->sites);
+	elf_file_free(file->elf);
+	close(file->fd);
+	file->fd = -1;
+	file->elf = NULL;
+	file->n_sites = file->n_probes = file->n_executes = file->n_linker = 0;
+	file->refused = true;
+	HASH_ADD(hh, c->files, key, sizeof(file->key), file);
+	return -EBUSY;
 }
 
 /*
@@ -622,6 +645,8 @@ int files_add(struct capture *c, int fd, const struct file_key *key, const char 
 		error = file_check_semaphores(c, file, path, pid, m != NULL, f);
 	if (!error && m)
 		error = check_work(c, file, path, pid, &others, f);
+	if (error == -EBUSY)
+		return file_put_off(c, file);
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
 	/* Refused for this process alone. */

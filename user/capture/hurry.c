@@ -6,7 +6,8 @@
  * the broker. If each step waits until the scheduler has served all other programs, opening 200 libraries takes a
  * minute beside ten busy programs, and some threads continue before their libraries are attached to. A nice value does
  * not help where the kernel applies it among the programs of one terminal only (autogroup). So the recorder is a
- * real-time process while a thread is held and shortly after, since programs open libraries in a row. Root's keeps
+ * real-time process while a thread is held and shortly after, since programs open libraries in a row, and so are the
+ * threads that read for it. Root's keeps
  * CAP_SYS_NICE for that, which its filter of system calls restricts to itself. The broker, which only serves requests,
  * always is a real-time process.
  *
@@ -18,6 +19,7 @@
 
 #include "base/clock.h"
 #include "privilege/privileges.h"
+#include "tracee/memory/target_memory.h"
 
 #define HURRY_AFTER_NS 100000000  /* without a held thread, before the priority is lowered */
 #define HURRY_CPU_NS   2000000000 /* CPU time that may be used at once, */
@@ -25,7 +27,7 @@
 
 static void hurry_update_credit(struct hurry *h, uint64_t now_ns)
 {
-	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID),
+	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + target_memory_cpu_ns(),
 		 gained = (now_ns - h->at_ns) / HURRY_SHARE;
 
 	if (h->is_on)
@@ -51,6 +53,8 @@ void hurry_update(struct capture *c, bool is_held)
 	if (wanted == h->is_on)
 		return;
 	/* Without the permission nothing changes. */
-	if (!privileges_use_priority(wanted))
-		h->is_on = wanted;
+	if (privileges_use_priority(wanted))
+		return;
+	h->is_on = wanted;
+	target_memory_hurry(wanted);
 }

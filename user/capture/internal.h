@@ -162,7 +162,9 @@ struct traced_process {
 	bool is_expected;	/* to execute its program, whose environment it has */
 	unsigned n_mapped;	/* files at the last call of its linker, where it cannot be held */
 	uint32_t first_changed; /* the last execution of files_first_changed() */
-	struct resolved_mapping *resolved; /* since it executed its program (file_key.c) */
+	struct target_memory *awaited_list; /* of mappings, for which a thread waits; NULL: none */
+	bool is_said_locked;		    /* that it could not be read */
+	struct resolved_mapping *resolved;  /* since it executed its program (file_key.c) */
 	uint32_t n_resolved, resolved_capacity;
 	UT_hash_handle hh;
 };
@@ -273,11 +275,12 @@ struct capture {
 	int error; /* the first error of the consumer of events */
 
 	/* capture.c: the state of the recording */
-	char *stuck_at; /* the file on which the broker got stuck; "": unknown */
-	bool attaching; /* to a running process, for the first time */
-	bool expects;	/* new files are those that a command will begin with */
-	bool waits;	/* under a schedule: the domains' sites are detached */
-	bool stopping;	/* new mappings no longer matter */
+	char *stuck_at;	 /* the file on which the broker got stuck; "": unknown */
+	bool attaching;	 /* to a running process, for the first time */
+	bool expects;	 /* new files are those that a command will begin with */
+	bool is_drained; /* what is recorded is read from time to time */
+	bool waits;	 /* under a schedule: the domains' sites are detached */
+	bool stopping;	 /* new mappings no longer matter */
 	bool stopped;
 	bool leaves_detaching; /* to the broker, and does not wait for it */
 	uint64_t attach_ns;
@@ -710,6 +713,8 @@ int holds_serve(struct capture *c);
 void holds_serve_if_due(struct capture *c);
 /* Whether the process may be scanned now; if not, it is scanned later. */
 bool scans_can_afford(struct capture *c, pid_t pid);
+/* Its list of mappings cannot be read: it is scanned later, as well. */
+void scans_put_off(struct capture *c, pid_t pid);
 /* Scans the process. *ret_cost_ns: what the scan is rated at; may be NULL. */
 int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns);
 /* Whether the present scan has taken so long that files must wait for the next one. */

@@ -95,7 +95,7 @@ static void find_rank(struct capture *c, struct traced_process *p, bool is_expec
 		p->is_expected = false;
 		return;
 	}
-	if (target_rank(p->pid, is_expected, rank, sizeof(rank)) && !p->rank)
+	if (target_rank(p->pid, rank, sizeof(rank)) && !p->rank)
 		capture_log(c, 0, "process %d has no rank in the trace: %s", (int)p->pid,
 			    "it holds the lock of its memory, where its environment is");
 	p->is_expected = is_expected && rank[0];

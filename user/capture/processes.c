@@ -33,7 +33,6 @@ struct scan {
 	unsigned marked, fresh;
 	unsigned looked_at; /* number of searched files, for the message */
 	unsigned lines;	    /* number of its mappings */
-	bool is_open;	    /* its list of mappings */
 	int error;
 	struct failure *f;
 	struct failure failure; /* of the current file */
@@ -230,7 +229,10 @@ static int scan_mapping(void *context, const struct mapping *m)
 			if (!s->error && s->f)
 				*s->f = s->failure;
 			s->error = error;
-			files_report_refused(s->c, m->path, &s->failure);
+			if (error == -EBUSY)
+				scans_put_off(s->c, s->target->pid);
+			else
+				files_report_refused(s->c, m->path, &s->failure);
 		}
 	}
 	if (capture_check_stuck(s->c, m->path) || error == -EPIPE)
@@ -276,23 +278,20 @@ static void process_without_sites(const struct capture_options *o, pid_t pid, un
 static int scan_mappings(struct capture *c, struct scan *s)
 {
 	const struct broker_target *target = s->target;
-	int fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, s->f), error;
+	int error;
 
-	s->is_open = fd >= 0;
 	s->marked = s->looked_at = s->lines = 0;
-	if (fd < 0)
-		return fd;
 	if (c->stacks)
 		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
 	/* What was read before the process executed its program. */
 	running_maps_forget(c);
-	error = mappings_read(c, fd, c->stacks, scan_mapping, s);
+	error = mappings_read(c, target, c->stacks, scan_mapping, s, s->f);
 	/* It was read until the user wanted to end. */
-	if (error == -EAGAIN)
+	if (error == -EBUSY)
 		scan_is_cancelled(s);
 	running_maps_forget(c);
 	if (c->stacks)
-		stacks_scan_end(c->stacks);
+		stacks_scan_end(c->stacks, error != -EBUSY);
 	return error == -ESRCH ? -EAGAIN : error;
 }
 
@@ -307,12 +306,12 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	for (unsigned i = 0; i < SCAN_TRIES && error == -EAGAIN && s.error != -ECANCELED; i++)
 		error = scan_mappings(c, &s);
 	c->late += error == -EAGAIN && s.error != -ECANCELED;
-	if (!s.is_open)
-		return error;
 	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))
 		return s.error;
+	if (error == -EBUSY)
+		scans_put_off(c, target->pid);
 	if (error < 0)
-		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
+		return error;
 	*ret_marked = s.marked;
 	*ret_new = s.fresh;
 	c->scans.n_mapped = s.looked_at;
@@ -447,6 +446,7 @@ void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 	if (c->stacks)
 		stacks_forget(c->stacks, (uint32_t)pid);
 	HASH_DEL(c->processes, p);
+	mappings_forget_list(p);
 	free(p->resolved);
 	free(p);
 }
@@ -592,9 +592,12 @@ void process_executed(struct capture *c, pid_t pid)
 {
 	unsigned fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
 	struct traced_process *p = process_find(c, pid);
+	int error;
 
-	if (p)
+	if (p) {
 		p->n_mapped = p->n_resolved = 0;
+		mappings_forget_list(p);
+	}
 	if (c->stacks)
 		stacks_execute(c->stacks, (uint32_t)pid);
 	if (!scans_can_afford(c, pid)) {
@@ -603,7 +606,10 @@ void process_executed(struct capture *c, pid_t pid)
 			stacks_forget(c->stacks, (uint32_t)pid);
 		return;
 	}
-	if (scans_run(c, pid, &fresh, NULL))
+	error = scans_run(c, pid, &fresh, NULL);
+	if (error == -EBUSY && c->stacks)
+		stacks_forget(c->stacks, (uint32_t)pid);
+	if (error)
 		return;
 	if (!c->loaded.can_hold || c->holds_alone || c->n_linkers != linkers ||
 	    c->n_statics != statics)

@@ -19,6 +19,7 @@
  * forking processes.
  */
 #include "capture/file_watch.h"
+#include "capture/mappings/mappings.h"
 #include "capture/stacks/stacks.h"
 
 #include <bpf/libbpf.h>
@@ -28,6 +29,7 @@
 
 #include "base/clock.h"
 #include "proftrace.skel.h"
+#include "tracee/memory/target_memory.h"
 
 #define HOLDS_WITHIN_NS 50000000ull
 #define FILES_WITHIN_NS 500000000ull /* limit for one scan; a thread is not held longer either */
@@ -43,6 +45,12 @@ static void clear_owed_scan(struct capture *c, struct scan_pace *p)
 {
 	c->scans.n_owed -= p->owed;
 	p->owed = false;
+}
+
+/* With that of the threads that read for it. */
+static uint64_t own_cpu_ns(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + target_memory_cpu_ns();
 }
 
 static void set_owed_scan(struct capture *c, struct scan_pace *p)
@@ -115,6 +123,19 @@ bool scans_out_of_time(struct capture *c)
 	return true;
 }
 
+void scans_put_off(struct capture *c, pid_t pid)
+{
+	struct traced_process *process = process_find(c, pid);
+
+	if (!process)
+		return;
+	set_owed_scan(c, get_scan_pace(c, pid));
+	if (!process->is_said_locked)
+		capture_log(c, 0, "what process %d has mapped cannot be read for now: %s", (int)pid,
+			    LOCKED_MAPPINGS);
+	process->is_said_locked = true;
+}
+
 /* When something began for which a process pays. */
 struct scan_begin {
 	uint64_t ns, cpu_ns, attach_ns;
@@ -122,8 +143,7 @@ struct scan_begin {
 
 static struct scan_begin begin_cost(const struct capture *c)
 {
-	return (struct scan_begin){ monotonic_now(), clock_ns(CLOCK_THREAD_CPUTIME_ID),
-				    broker_attach_ns(c->broker) };
+	return (struct scan_begin){ monotonic_now(), own_cpu_ns(), broker_attach_ns(c->broker) };
 }
 
 /* Takes the time since then from the credit of the process. Returns what it is rated at. */
@@ -133,7 +153,7 @@ static uint64_t charge_cost(struct capture *c, struct scan_pace *p, const struct
 	uint64_t attach_ns = broker_attach_ns(c->broker) - begin->attach_ns;
 
 	took_ns -= attach_ns < took_ns ? attach_ns : took_ns;
-	cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin->cpu_ns;
+	cost_ns = own_cpu_ns() - begin->cpu_ns;
 	if (cost_ns < took_ns / BUSY_MACHINE)
 		cost_ns = took_ns / BUSY_MACHINE;
 	if (cost_ns > LONG_LOOK_NS)
@@ -157,7 +177,7 @@ int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cos
 	c->scans.n++;
 	error = process_scan(c, &target, &marked, ret_new, &f);
 	c->scans.until_ns = 0;
-	if (error)
+	if (error && error != -EBUSY)
 		capture_log(c, 1, "process %d: %s: %s", (int)pid, f.what, f.reason);
 	cost_ns = charge_cost(c, p, &begin);
 	if (ret_cost_ns)
@@ -182,13 +202,16 @@ static void run_owed_scan(struct capture *c)
 	for (unsigned i = 0; i < SCAN_PACES; i++) {
 		struct scan_pace *p = &s->paces[s->next_owed++ % SCAN_PACES];
 		unsigned fresh = 0;
+		int error;
 
-		if (!p->owed || !scans_can_afford(c, p->pid))
+		if (!p->owed || mappings_are_awaited(process_find(c, p->pid)) ||
+		    !scans_can_afford(c, p->pid))
 			continue;
 		clear_owed_scan(c, p);
-		if (scans_run(c, p->pid, &fresh, NULL))
-			fresh = 0;
-		c->late += fresh ? fresh : 1;
+		error = scans_run(c, p->pid, &fresh, NULL);
+		/* It is owed still. */
+		if (error != -EBUSY)
+			c->late += !error && fresh ? fresh : 1;
 		return;
 	}
 }

@@ -491,7 +491,7 @@ static int recording_open_files(struct recording *r, struct failure *f)
 	if (o->rank)
 		snprintf(r->origin.rank, sizeof(r->origin.rank), "%s", o->rank);
 	else if (r->job.socket < 0)
-		unread = target_rank(o->command ? 0 : o->pids[0], false, r->origin.rank,
+		unread = target_rank(o->command ? 0 : o->pids[0], r->origin.rank,
 				     sizeof(r->origin.rank));
 	if (unread)
 		recording_log(r, 0,

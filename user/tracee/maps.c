@@ -33,6 +33,7 @@ struct maps_reader {
 	size_t length; /* of the line so far */
 	bool cut;      /* the line exceeds the buffer; the rest is dropped */
 	char line[LINE_SIZE + 1];
+	char bytes[TARGET_PIECE];
 };
 
 /* Parses a number in base 10 or 16 without sign or space, which is followed by `stop`. Fails on overflow. */
@@ -160,13 +161,10 @@ static int maps_feed(struct maps_reader *r, const char *bytes, size_t n)
 	return 0;
 }
 
-/* Where the text comes from: bytes from an offset on. Returns how many, or negative errno. */
-typedef ssize_t (*maps_text_fn)(void *source, uint64_t at, char *bytes, size_t size);
-
-static int maps_read_text(maps_text_fn text, void *source, mapping_fn each, void *context)
+int maps_read(struct target_memory *maps, mapping_fn each, void *context)
 {
 	struct maps_reader *r = calloc(1, sizeof(*r));
-	char bytes[16384];
+	ssize_t got = sizeof(r->bytes);
 	uint64_t at = 0;
 	int result = 0;
 
@@ -174,57 +172,38 @@ static int maps_read_text(maps_text_fn text, void *source, mapping_fn each, void
 		return -ENOMEM;
 	r->each = each;
 	r->context = context;
-	while (result == 0) {
-		ssize_t got = text(source, at, bytes, sizeof(bytes));
-
-		if (got < 0)
-			result = (int)got;
-		if (got <= 0)
-			break;
-		at += (uint64_t)got;
-		result = at > MAX_BYTES ? -E2BIG : maps_feed(r, bytes, (size_t)got);
+	while (result == 0 && got == sizeof(r->bytes)) {
+		got = target_memory_read_text(maps, at, r->bytes, sizeof(r->bytes));
+		at += got > 0 ? (uint64_t)got : 0;
+		result = got < 0	  ? (int)got
+			 : at > MAX_BYTES ? -E2BIG
+					  : maps_feed(r, r->bytes, (size_t)got);
 	}
 	if (result == 0 && r->length > 0)
 		result = maps_end_line(r);
 	if (result == 0)
 		result = r->reported;
 	free(r);
-	return result;
-}
-
-static ssize_t maps_text_of_file(void *source, uint64_t at, char *bytes, size_t size)
-{
-	const int *fd = source;
-	ssize_t got = TEMP_FAILURE_RETRY(pread(*fd, bytes, size, (off_t)at));
-
-	return got < 0 ? -errno : got;
-}
-
-int maps_read(int fd, mapping_fn each, void *context)
-{
-	return maps_read_text(maps_text_of_file, &fd, each, context);
-}
-
-static ssize_t maps_text_of_memory(void *source, uint64_t at, char *bytes, size_t size)
-{
-	return target_memory_read_text(source, at, bytes, size);
-}
-
-int maps_read_patiently(struct target_memory *maps, mapping_fn each, void *context)
-{
-	return maps_read_text(maps_text_of_memory, maps, each, context);
+	return got == -EAGAIN ? -EBUSY : result;
 }
 
 /* --- one by one ---------------------------------------------------------------------------------- */
 
-struct maps_query {
-	struct mapping_query query;
-	char name[PATH_MAX];
-	char path[4 * PATH_MAX]; /* with each byte escaped */
+/* An answer of the kernel, as the reading thread hands it over. The name follows, and all is rounded up. */
+struct maps_answer {
+	struct mapping_query query; /* size 0: there are no more mappings */
+	char name[];
 };
 
-/* The first executable mapping from the address on. Returns 0 or negative errno. */
-static int maps_query(int fd, uint64_t address, struct maps_query *q, struct mapping *m)
+#define ANSWER_MOST (sizeof(struct maps_answer) + PATH_MAX)
+
+static size_t answer_size(const struct maps_answer *a)
+{
+	return (sizeof(*a) + a->query.name_size + 7) & ~(size_t)7;
+}
+
+/* The first executable mapping from the address on. Returns 0 or negative errno. `name` 0: its name is too long. */
+static int maps_query(int fd, uint64_t address, struct maps_answer *a)
 {
 	const struct mapping_query next = {
 		.size = sizeof(next),
@@ -233,17 +212,36 @@ static int maps_query(int fd, uint64_t address, struct maps_query *q, struct map
 	};
 	int error;
 
-	memset(m, 0, sizeof(*m));
-	q->query = next;
-	q->query.name = (uintptr_t)q->name;
-	q->query.name_size = sizeof(q->name);
-	error = TEMP_FAILURE_RETRY(ioctl(fd, MAPPING_QUERY, &q->query)) ? -errno : 0;
+	a->query = next;
+	a->query.name = (uintptr_t)a->name;
+	a->query.name_size = PATH_MAX;
+	error = TEMP_FAILURE_RETRY(ioctl(fd, MAPPING_QUERY, &a->query)) ? -errno : 0;
 	if (error == -ENAMETOOLONG) {
-		m->path_cut = true;
-		q->query = next;
-		error = TEMP_FAILURE_RETRY(ioctl(fd, MAPPING_QUERY, &q->query)) ? -errno : 0;
+		a->query = next;
+		error = TEMP_FAILURE_RETRY(ioctl(fd, MAPPING_QUERY, &a->query)) ? -errno : 0;
 	}
 	return error;
+}
+
+/* Runs in the reading thread: as many answers as there is space for. */
+static ssize_t maps_query_many(int fd, uint64_t address, void *out, size_t size)
+{
+	size_t at = 0;
+	int error = 0;
+
+	while (!error && size - at >= ANSWER_MOST) {
+		struct maps_answer *a = (void *)((char *)out + at);
+
+		error = maps_query(fd, address, a);
+		address = a->query.end;
+		/* There is no more, or the process has exited. */
+		if (error == -ENOENT || error == -ESRCH)
+			a->query = (struct mapping_query){ 0 };
+		else if (error)
+			break;
+		at += answer_size(a);
+	}
+	return at ? (ssize_t)at : error;
 }
 
 /* As the kernel writes it in the text. */
@@ -258,46 +256,84 @@ static void maps_escape(const char *name, char *path)
 	*path = '\0';
 }
 
-static void maps_answer(struct maps_query *q, struct mapping *m)
+/* `path` has 4 * PATH_MAX bytes, for a name of which each byte is escaped. */
+static void maps_take_answer(const struct maps_answer *a, char *path, struct mapping *m)
 {
-	const struct mapping_query *answer = &q->query;
+	const struct mapping_query *answer = &a->query;
 
-	m->start = answer->start;
-	m->end = answer->end;
-	m->offset = answer->offset;
-	m->readable = answer->is & MAPPING_READABLE;
-	m->writable = answer->is & MAPPING_WRITABLE;
-	m->executable = answer->is & MAPPING_EXECUTABLE;
-	m->shared = answer->is & MAPPING_SHARED;
-	m->device_major = answer->device_major;
-	m->device_minor = answer->device_minor;
-	m->inode = answer->inode;
-	maps_escape(answer->name_size ? q->name : "", q->path);
-	mapping_set_path(m, q->path);
+	*m = (struct mapping){
+		.start = answer->start,
+		.end = answer->end,
+		.offset = answer->offset,
+		.readable = answer->is & MAPPING_READABLE,
+		.writable = answer->is & MAPPING_WRITABLE,
+		.executable = answer->is & MAPPING_EXECUTABLE,
+		.shared = answer->is & MAPPING_SHARED,
+		.device_major = answer->device_major,
+		.device_minor = answer->device_minor,
+		.inode = answer->inode,
+		.path_cut = !answer->name,
+	};
+	maps_escape(answer->name_size ? a->name : "", path);
+	mapping_set_path(m, path);
 }
 
-int maps_read_executable(int fd, mapping_fn each, void *context)
-{
-	struct maps_query *q = malloc(sizeof(*q));
-	uint64_t address = 0;
-	struct mapping m;
-	int n = 0, result = 0;
+struct maps_asker {
+	mapping_fn each;
+	void *context;
+	int n;
+	uint64_t address; /* from which on is asked next */
+	bool is_over;
+	char path[4 * PATH_MAX];
+	char answers[TARGET_PIECE] __attribute__((aligned(8)));
+};
 
-	if (!q)
-		return -ENOMEM;
-	while (!result) {
-		result = maps_query(fd, address, q, &m);
-		if (result)
+static int maps_report_answers(struct maps_asker *r, size_t size)
+{
+	size_t at = 0;
+	int result = 0;
+
+	while (!result && at < size) {
+		const struct maps_answer *a = (const void *)(r->answers + at);
+		struct mapping m;
+
+		if (!a->query.size) {
+			r->is_over = true;
 			break;
-		maps_answer(q, &m);
-		address = m.end;
-		result = ++n > MAPS_MAX_LINES ? -E2BIG : each(context, &m);
+		}
+		maps_take_answer(a, r->path, &m);
+		r->address = m.end;
+		at += answer_size(a);
+		result = ++r->n > MAPS_MAX_LINES ? -E2BIG : r->each(r->context, &m);
 	}
-	free(q);
-	/* There is no more, or the process has exited. */
-	if (result == -ENOENT || result == -ESRCH)
+	return result;
+}
+
+int maps_read_executable(struct target_memory *maps, mapping_fn each, void *context)
+{
+	struct maps_asker *r = malloc(sizeof(*r));
+	int n, result = 0;
+
+	if (!r)
+		return -ENOMEM;
+	r->each = each;
+	r->context = context;
+	r->n = 0;
+	r->address = 0;
+	r->is_over = false;
+	while (!result && !r->is_over) {
+		ssize_t got = target_memory_read_by(maps, maps_query_many, r->address, r->answers,
+						    sizeof(r->answers));
+
+		result = got < 0 ? (int)got : maps_report_answers(r, (size_t)got);
+	}
+	n = r->n;
+	free(r);
+	if (!result)
 		return n;
-	return result < 0 && !n ? maps_read(fd, each, context) : result;
+	if (result == -EAGAIN)
+		return -EBUSY;
+	return result < 0 && !n ? maps_read(maps, each, context) : result;
 }
 
 void maps_unescape(char *path)

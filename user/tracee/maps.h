@@ -38,25 +38,23 @@ struct mapping {
 typedef int (*mapping_fn)(void *context, const struct mapping *mapping);
 
 /*
- * Reads the file from its beginning, independent of the position of `fd`, and calls `each` for every mapping. The
+ * Reads the file, by a thread that can be left, and calls `each` for every mapping. The
  * process may map and unmap meanwhile: mappings that exist during the whole call are reported, perhaps in parts or
  * twice. Malformed lines are skipped.
  *
  * Returns the number of mappings (0: the process has exited or is a kernel thread), -E2BIG if there are more than
- * MAPS_MAX_LINES, or another negative errno if reading failed.
+ * MAPS_MAX_LINES, -EBUSY if the process holds the lock of its memory (memory/target_memory.h), or another negative errno if
+ * reading failed.
  */
-int maps_read(int fd, mapping_fn each, void *context);
+struct target_memory;
+int maps_read(struct target_memory *maps, mapping_fn each, void *context);
 
 /*
  * The same of executable mappings alone, for which the kernel is asked one by one (since Linux 6.11): of a process with 360 mappings
  * that takes 0.13 ms, and its text 0.55. Where it cannot be asked, all others are reported, too. What is no mapping of the
  * process, but the same in all of them (vsyscall), is only in the text.
  */
-int maps_read_executable(int fd, mapping_fn each, void *context);
-
-/* maps_read() by a thread that can be left. -EAGAIN: it was (memory/target_memory.h). */
-struct target_memory;
-int maps_read_patiently(struct target_memory *maps, mapping_fn each, void *context);
+int maps_read_executable(struct target_memory *maps, mapping_fn each, void *context);
 
 /* Replaces \012 by a newline, in place. */
 void maps_unescape(char *path);

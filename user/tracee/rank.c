@@ -44,19 +44,16 @@ static const char *environment_find(const char *environment, size_t size, const 
 }
 
 /* Reads the whole environment and adds a NUL. NULL: it may not be read; *ret_error is -EAGAIN if it cannot be for now. */
-static char *environment_read(pid_t pid, bool is_ours, size_t *ret_size, int *ret_error)
+static char *environment_read(pid_t pid, size_t *ret_size, int *ret_error)
 {
 	size_t size = 0, capacity = 0;
 	struct target_memory *memory;
 	char path[64], *bytes = NULL;
 	ssize_t n = 1;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/environ", (int)pid,
-		 (int)(is_ours ? pid : living_number(pid)));
-	fd = is_ours ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	memory = is_ours ? NULL : target_memory_at(path);
-	while ((memory || fd >= 0) && n > 0 && size < MAX_ENVIRONMENT) {
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/environ", (int)pid, (int)living_number(pid));
+	memory = target_memory_at(path);
+	while (memory && n > 0 && size < MAX_ENVIRONMENT) {
 		size_t more = capacity ? capacity : 16384;
 		char *grown = realloc(bytes, capacity + more);
 
@@ -64,17 +61,13 @@ static char *environment_read(pid_t pid, bool is_ours, size_t *ret_size, int *re
 			break;
 		bytes = grown;
 		capacity += more;
-		n = is_ours ? pread(fd, bytes + size, capacity - size - 1, (off_t)size)
-			    : target_memory_read_text(memory, size, bytes + size,
-						      capacity - size - 1);
+		n = target_memory_read_text(memory, size, bytes + size, capacity - size - 1);
 		if (n > 0)
 			size += (size_t)n;
 		if (size < capacity - 1)
 			break;
 	}
 	target_memory_free(memory);
-	if (fd >= 0)
-		close(fd);
 	if (bytes)
 		bytes[size] = '\0';
 	*ret_size = size;
@@ -86,7 +79,7 @@ int target_has_role(pid_t pid, const char *role)
 {
 	size_t length = 0;
 	int error;
-	char *environment = environment_read(pid, false, &length, &error);
+	char *environment = environment_read(pid, &length, &error);
 	const char *value = NULL;
 	bool has;
 
@@ -98,11 +91,11 @@ int target_has_role(pid_t pid, const char *role)
 	return error ? error : has;
 }
 
-int target_rank(pid_t pid, bool is_ours, char *out, size_t size)
+int target_rank(pid_t pid, char *out, size_t size)
 {
 	size_t i, length = 0;
 	int error = 0;
-	char *environment = pid ? environment_read(pid, is_ours, &length, &error) : NULL;
+	char *environment = pid ? environment_read(pid, &length, &error) : NULL;
 
 	out[0] = '\0';
 	for (i = 0; !error && i < sizeof(variables) / sizeof(variables[0]); i++) {
@@ -155,7 +148,7 @@ unsigned target_local_ranks(void)
 	char rank[12];
 	unsigned n;
 
-	target_rank(0, true, rank, sizeof(rank));
+	target_rank(0, rank, sizeof(rank));
 	if (!rank[0])
 		return 0;
 	n = local_number(getenv("OMPI_COMM_WORLD_LOCAL_SIZE"));

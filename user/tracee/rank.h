@@ -11,10 +11,9 @@
  * Reads the rank from the environment of `pid` (0: our own, which a command inherits): the variable of torchrun
  * (RANK), Open MPI (OMPI_COMM_WORLD_RANK) or Slurm (SLURM_PROCID). Only digits are accepted, because the rank becomes
  * part of file names. `out` is empty if there is none or it may not be read. Returns 0, or -EAGAIN if it cannot be read for
- * now, because the process holds the lock of its memory. A process that has not executed its program yet (`is_ours`) does not
- * hold it, so its environment is read at once.
+ * now, because the process holds the lock of its memory.
  */
-int target_rank(pid_t pid, bool is_ours, char *out, size_t size);
+int target_rank(pid_t pid, char *out, size_t size);
 
 /*
  * The number of ranks that the launcher of this process starts on this machine, as its environment says: that of Open

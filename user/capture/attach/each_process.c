@@ -302,7 +302,7 @@ static void scan_all(struct capture *c)
 		struct failure f;
 		int error = process_scan(c, &target, &marked, &fresh, &f);
 
-		c->late += error && error != -ESRCH;
+		c->late += error && error != -ESRCH && error != -EBUSY;
 	}
 }
 

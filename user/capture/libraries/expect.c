@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +20,6 @@
 
 #include "capture/file_limits.h"
 #include "capture/stacks/stacks.h"
-#include "tracee/maps.h"
 
 #define WITHIN_NS 300000000 /* while a thread is held that executes the program */
 
@@ -147,24 +147,22 @@ void file_expect_for_all(struct capture *c, int fd)
 		files_report_refused(c, f.object, &f);
 }
 
-static int find_libc(void *context, const struct mapping *m)
+static int find_libc(struct dl_phdr_info *info, size_t size, void *context)
 {
-	const char *base = strrchr(m->path, '/');
+	const char *base = strrchr(info->dlpi_name, '/');
 
 	if (!base || (strncmp(base, "/libc.so", 8) && strncmp(base, "/libc-2.", 8)))
 		return 0;
-	*(int *)context = open(m->path, O_RDONLY | O_CLOEXEC);
+	(void)size;
+	*(int *)context = open(info->dlpi_name, O_RDONLY | O_CLOEXEC);
 	return 1;
 }
 
 void libc_expect(struct capture *c)
 {
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), fd = -1;
+	int fd = -1;
 
-	if (maps < 0)
-		return;
-	maps_read(maps, find_libc, &fd);
-	close(maps);
+	dl_iterate_phdr(find_libc, &fd);
 	if (fd < 0)
 		return;
 	file_expect_for_all(c, fd);

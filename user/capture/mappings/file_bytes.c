@@ -75,7 +75,7 @@ static bool running_map(struct running_bytes *r, uint64_t offset)
 		return true;
 	error = running_maps_find(r->c, r->file, r->pid, offset, &r->mapping);
 	r->too_many |= error == -E2BIG;
-	r->is_locked |= error == -EAGAIN;
+	r->is_locked |= error == -EBUSY;
 	return !error;
 }
 

@@ -9,19 +9,25 @@
 #include "capture/internal.h"
 #include "tracee/maps.h"
 
+#define LOCKED_MAPPINGS	  "it holds the lock of its memory"
 #define TOO_MANY_MAPPINGS "its process has too many mappings"
 
 /* Frees the list; the next scan reads it again. */
 void running_maps_forget(struct capture *c);
 
 /*
- * Reads the list of mappings that `fd` is, which it takes over; `all`: not of code alone. The process may hold the lock of its
- * memory, for which the kernel waits: while a process is being attached to, a thread reads, which is left when the user wants to
- * end (-EAGAIN).
+ * Reads the list of mappings of a process; `all`: not of code alone. -EBUSY: the process holds the lock of its memory, for which
+ * the kernel waits. Before anything is recorded, the user decides for how long. Later a thread waits for the list on its own,
+ * and until it has it nobody else reads the list of that process.
  */
-int mappings_read(struct capture *c, int fd, bool all, mapping_fn each, void *context);
+int mappings_read(struct capture *c, const struct broker_target *target, bool all, mapping_fn each,
+		  void *context, struct failure *f);
+/* Whether a thread waits for that list. NULL: none does. */
+bool mappings_are_awaited(struct traced_process *p);
+/* Leaves that thread: the process has ended, or has another memory now. */
+void mappings_forget_list(struct traced_process *p);
 
-/* maps_read(), or -E2BIG if the scan has read too much already. */
+/* The same of all mappings, or -E2BIG if the scan has read too much already. */
 int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *context);
 
 /* Where the process runs what is at an offset of the file; -ENOENT: nowhere, -E2BIG: that would take too long. */

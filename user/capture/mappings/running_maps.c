@@ -85,33 +85,59 @@ static bool user_waits(void *context)
 	return !o->end_requests || !o->end_requests(o->context);
 }
 
-int mappings_read(struct capture *c, int fd, bool all, mapping_fn each, void *context)
+/* A thread that waits for the list of a process is the only one that does. */
+bool mappings_are_awaited(struct traced_process *p)
 {
-	struct target_memory *maps = c->attaching ? target_memory_new(fd) : NULL;
-	int n = -ENOMEM;
+	if (!p || !p->awaited_list)
+		return false;
+	if (target_memory_is_awaited(p->awaited_list))
+		return true;
+	mappings_forget_list(p);
+	return false;
+}
 
-	if (!c->attaching) {
-		n = all ? maps_read(fd, each, context) : maps_read_executable(fd, each, context);
-		close(fd);
-	} else if (maps) {
+void mappings_forget_list(struct traced_process *p)
+{
+	target_memory_free(p->awaited_list);
+	p->awaited_list = NULL;
+}
+
+int mappings_read(struct capture *c, const struct broker_target *target, bool all, mapping_fn each,
+		  void *context, struct failure *f)
+{
+	struct traced_process *p = process_find(c, target->pid);
+	struct target_memory *maps;
+	int n, fd;
+
+	if (mappings_are_awaited(p))
+		return failure_set(f, -EBUSY, "cannot read the mappings of the process", "",
+				   LOCKED_MAPPINGS);
+	fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, f);
+	maps = fd < 0 ? NULL : target_memory_new(fd);
+	if (!maps)
+		return fd < 0 ? fd : -ENOMEM;
+	if (c->attaching && !c->is_drained)
 		target_memory_wait_while(maps, user_waits, &c->options);
-		n = maps_read_patiently(maps, each, context);
+	n = all ? maps_read(maps, each, context) : maps_read_executable(maps, each, context);
+	p = n == -EBUSY ? process_find(c, target->pid) : NULL;
+	if (p && target_memory_is_awaited(maps))
+		p->awaited_list = maps;
+	else
 		target_memory_free(maps);
-	}
+	if (n < 0)
+		failure_set(f, n, "cannot read the mappings of the process", "",
+			    n == -EBUSY ? LOCKED_MAPPINGS : NULL);
 	return n;
 }
 
 int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *context)
 {
 	const struct broker_target target = { pid, 0 };
-	int fd, n;
+	int n;
 
 	if (c->scans.lines_read >= LINES_EACH_SCAN)
 		return -E2BIG;
-	fd = broker_open(c->broker, BROKER_MAPS, &target, 0, 0, NULL);
-	if (fd < 0)
-		return fd;
-	n = mappings_read(c, fd, true, each, context);
+	n = mappings_read(c, &target, true, each, context, NULL);
 	/* A process that has exited costs the next files nothing. */
 	c->scans.lines_read += n == -E2BIG ? LINES_EACH_SCAN : n > 0 ? (unsigned)n : 0;
 	return n;
@@ -218,7 +244,7 @@ int running_maps_check_work(struct capture *c, const struct file *file, pid_t pi
 		error = running_read(c, pid);
 	/* It may have exited. */
 	if (error)
-		return error == -E2BIG || error == -ENOMEM || error == -EAGAIN ? error : 0;
+		return error == -E2BIG || error == -ENOMEM || error == -EBUSY ? error : 0;
 	first = count_before(r, file->device, file->inode, 0, false);
 	n = count_before(r, file->device, file->inode, UINT64_MAX, true) - first;
 	ends = list_ends(r->list + first, n);

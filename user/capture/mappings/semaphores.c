@@ -78,11 +78,15 @@ int file_check_semaphores(struct capture *c, const struct file *file, const char
 			  bool runs, struct failure *f)
 {
 	struct page_mappings p = { .file = file, .offset = find_ambiguous_semaphore(c, file) };
+	int error = 0;
 
 	if (!p.offset)
 		return 0;
-	if (runs && maps_read_within(c, pid, count_page_mapping, &p) == -E2BIG)
-		return failure_set(f, -E2BIG, "cannot record", path, TOO_MANY_MAPPINGS);
+	if (runs)
+		error = maps_read_within(c, pid, count_page_mapping, &p);
+	if (error == -E2BIG || error == -EBUSY)
+		return failure_set(f, error, "cannot record", path,
+				   error == -E2BIG ? TOO_MANY_MAPPINGS : LOCKED_MAPPINGS);
 	if (p.n == 1) {
 		capture_log(c, 0, "'%s' is recorded only in programs that run already: %s", path,
 			    "before, the kernel would not find its semaphores");

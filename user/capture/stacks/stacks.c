@@ -285,11 +285,11 @@ static void publish_process_code(struct stacks *s, const struct stack_process *p
  * The kernel lists mappings sorted by address. For an exited process it lists none; what is known
  * is kept.
  */
-void stacks_scan_end(struct stacks *s)
+void stacks_scan_end(struct stacks *s, bool whole)
 {
 	struct stack_process *p = s->scanned;
 
-	if (p && s->n && set_process_code(p, s->list, s->n)) {
+	if (p && whole && s->n && set_process_code(p, s->list, s->n)) {
 		find_interpreter(s, p);
 		stacks_find_jit_dump(s, p);
 		publish_process_code(s, p, s->scanned_execs);

@@ -32,7 +32,8 @@ void stacks_wait_for_tables(struct stacks *s, uint64_t limit_ns);
 /* A scan of a process: begin, each executable mapping, end. */
 void stacks_scan_begin(struct stacks *s, uint32_t pid);
 void stacks_scan_mapping(struct stacks *s, const struct mapping *m, const struct file *file);
-void stacks_scan_end(struct stacks *s);
+/* `whole`: else what was known before is kept. */
+void stacks_scan_end(struct stacks *s, bool whole);
 
 /* The child has the same mappings as its parent. */
 void stacks_fork(struct stacks *s, uint32_t pid, uint32_t parent);

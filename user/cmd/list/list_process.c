@@ -264,14 +264,26 @@ static int mappings_not_readable(struct failure *f, int error, pid_t pid)
 	return error;
 }
 
+/* Until Ctrl-C. */
+static bool wait_for_mappings(void *unused)
+{
+	(void)unused;
+	return true;
+}
+
 static int process_read_mappings(struct process *p, struct failure *f)
 {
 	int fd = openat(p->dir, "maps", O_RDONLY | O_CLOEXEC), r;
+	struct target_memory *maps;
 
 	if (fd < 0)
 		return mappings_not_readable(f, -errno, p->pid);
-	r = maps_read(fd, process_add_mapping, p);
-	close(fd);
+	maps = target_memory_new(fd);
+	if (!maps)
+		return mappings_not_readable(f, -ENOMEM, p->pid);
+	target_memory_wait_while(maps, wait_for_mappings, NULL);
+	r = maps_read(maps, process_add_mapping, p);
+	target_memory_free(maps);
 	if (r < 0)
 		return mappings_not_readable(f, r, p->pid);
 	if (p->n_files == 0)

@@ -20,6 +20,8 @@
 
 struct target_memory;
 
+#define TARGET_PIECE 65536
+
 /* Takes over a descriptor of /proc/PID/mem, or of another file that is read under that lock, also if it fails. NULL: no memory. */
 struct target_memory *target_memory_new(int fd);
 /*
@@ -42,5 +44,18 @@ int target_memory_read(struct target_memory *m, uint64_t address, void *out, siz
  * errno: -EAGAIN as above, or why it cannot be opened or read.
  */
 ssize_t target_memory_read_text(struct target_memory *m, uint64_t offset, void *out, size_t size);
+
+/* Another way to read the file, at most TARGET_PIECE bytes. A thread calls `read`, which returns how many, or negative errno; its `out` is aligned to 8 bytes. */
+typedef ssize_t target_read_fn(int fd, uint64_t at, void *out, size_t size);
+ssize_t target_memory_read_by(struct target_memory *m, target_read_fn *read, uint64_t at, void *out,
+			      size_t size);
+
+/* Whether a read that was given up (-EAGAIN) has not come back. Nothing else can be read then. */
+bool target_memory_is_awaited(struct target_memory *m);
+
+/* The caller is a real-time thread from now on, or is none. The same is the thread that reads for it then (capture/hurry.c). */
+void target_memory_hurry(bool hurry);
+/* The CPU time that reading has taken. */
+uint64_t target_memory_cpu_ns(void);
 
 #endif

@@ -260,11 +260,29 @@ static const struct name *others_name(struct owners *o)
 	return names_intern_string(o->names, text);
 }
 
+/* Nearly all events are of a thread that was found lately: with it, its process is known. */
+static bool owners_map_recent(const struct owners *o, struct event *e)
+{
+	const struct owner *owner = o->recent_threads[e->tid % N_RECENT];
+	const struct owner_key key = {
+		.pid = e->pid, .tid = e->tid, .is_thread = 1, .recording = o->recording
+	};
+
+	if (!owner || !e->pid || !e->tid || !is_key(&owner->key, &key) ||
+	    e->kind == EVENT_PROCESS_NAME || e->kind == EVENT_THREAD_NAME)
+		return false;
+	e->pid = owner->process;
+	e->tid = owner->number;
+	return true;
+}
+
 void owners_map(struct owners *o, struct event *e)
 {
 	uint32_t pid = e->pid, tid = e->tid;
 	struct owner *owner;
 
+	if (owners_map_recent(o, e))
+		return;
 	if (owners_is_machine(o, e))
 		return;
 	owner = owners_process(o, pid);

@@ -19,7 +19,7 @@ enum {
 
 /* --- one event --------------------------------------------------------------------------------- */
 
-static uint64_t merge_move_time(struct merge_traces *m, uint64_t ts_ns)
+static inline uint64_t merge_move_time(struct merge_traces *m, uint64_t ts_ns)
 {
 	int64_t offset = m->parts[m->at].offset_ns, ns;
 
@@ -83,17 +83,18 @@ static int merge_sched_event(struct merge_traces *m, const struct event *event)
 static int merge_event(void *context, const struct event *event)
 {
 	struct merge_traces *m = context;
+	const struct part *part = &m->parts[m->at];
 	struct arg args[EVENT_MAX_ARGS];
 	struct event e = *event;
 
 	if (e.kind >= EVENT_SWITCH && e.kind <= EVENT_SCHED_GAP)
 		return merge_sched_event(m, event);
 	/* The merged trace has the clock readings of the reference only. */
-	if (e.kind == EVENT_CLOCK && !m->parts[m->at].is_reference)
+	if (e.kind == EVENT_CLOCK && !part->is_reference)
 		return 0;
 	if (e.kind == EVENT_CLOCK)
 		e.clock = merge_shift_clock(m, e.clock);
-	if (m->parts[m->at].goes_on && event_is_repeated(event)) {
+	if (part->goes_on && event_is_repeated(event)) {
 		m->rewrite.account.marked--;
 		return 0;
 	}
@@ -103,7 +104,8 @@ static int merge_event(void *context, const struct event *event)
 		e.given.begin = merge_move_time(m, e.given.begin);
 		e.given.end = merge_move_time(m, e.given.end);
 	}
-	merge_mix_ids(&e, (uint64_t)m->parts[m->at].recording << FILE_SHIFT, !m->join_flows, args);
+	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_SLICE_AT)
+		merge_mix_ids(&e, (uint64_t)part->recording << FILE_SHIFT, !m->join_flows, args);
 	owners_map(m->owners, &e);
 	return rewrite_event(&m->rewrite, &e);
 }

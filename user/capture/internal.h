@@ -245,7 +245,7 @@ struct running_maps {
 	struct running_code *list; /* by device, inode, offset */
 	pid_t pid;
 	uint32_t n, capacity;
-	unsigned n_all; /* mappings of any kind */
+	unsigned n_all; /* mappings of any kind; 0: not counted */
 	bool is_stale;	/* whoever looks for a place reads them once more */
 };
 

@@ -27,8 +27,8 @@ bool mappings_are_awaited(struct traced_process *p);
 /* Leaves that thread: the process has ended, or has another memory now. */
 void mappings_forget_list(struct traced_process *p);
 
-/* The same of all mappings, or -E2BIG if the scan has read too much already. */
-int maps_read_within(struct capture *c, pid_t pid, mapping_fn each, void *context);
+/* The same, or -E2BIG if the scan has read too much already. */
+int maps_read_within(struct capture *c, pid_t pid, bool all, mapping_fn each, void *context);
 
 /* Where the process runs what is at an offset of the file; -ENOENT: nowhere, -E2BIG: that would take too long. */
 int running_maps_find(struct capture *c, const struct file *file, pid_t pid, uint64_t offset,

@@ -83,7 +83,7 @@ int file_check_semaphores(struct capture *c, const struct file *file, const char
 	if (!p.offset)
 		return 0;
 	if (runs)
-		error = maps_read_within(c, pid, count_page_mapping, &p);
+		error = maps_read_within(c, pid, true, count_page_mapping, &p);
 	if (error == -E2BIG || error == -EBUSY)
 		return failure_set(f, error, "cannot record", path,
 				   error == -E2BIG ? TOO_MANY_MAPPINGS : LOCKED_MAPPINGS);

@@ -45,7 +45,10 @@ int target_memory_read(struct target_memory *m, uint64_t address, void *out, siz
  */
 ssize_t target_memory_read_text(struct target_memory *m, uint64_t offset, void *out, size_t size);
 
-/* Another way to read the file, at most TARGET_PIECE bytes. A thread calls `read`, which returns how many, or negative errno; its `out` is aligned to 8 bytes. */
+/*
+ * Another way to read the file, at most TARGET_PIECE bytes. A thread calls `read`, which returns how many, or negative errno; its
+ * `out` is aligned to 8 bytes.
+ */
 typedef ssize_t target_read_fn(int fd, uint64_t at, void *out, size_t size);
 ssize_t target_memory_read_by(struct target_memory *m, target_read_fn *read, uint64_t at, void *out,
 			      size_t size);

@@ -203,8 +203,7 @@ enum record_flags {
 	RECORD_NAME_CUT = 8,
 	/* END: slices inside this one are still open and have no END of their own */
 	RECORD_CLOSES_INNER = 32,
-	RECORD_WATCHED = 16, /* FORK: the child is watched, but its marks are not recorded yet */
-	RECORD_TARGET = 32,  /* EXEC: the process was not traced before, but matches --wait */
+	RECORD_TARGET = 32, /* EXEC: the process was not traced before, but matches --wait */
 	/*
 	 * For a mark: operand b locates the categories. With a static name it is their distance
 	 * from the site; with a copied name it is their length, and their bytes follow those of the

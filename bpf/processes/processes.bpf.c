@@ -101,16 +101,13 @@ static __always_inline bool inherit_batches(struct task_struct *parent, __u64 ch
 }
 
 /* Reports a new thread or process. Returns false if it is not traced after all. */
-static __always_inline bool send_fork(struct task_struct *parent, struct task_struct *child,
-				      __u32 flags)
+static __always_inline bool send_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 tgid = child->tgid;
 	bool is_process = tgid != parent->tgid;
 	struct record_comm *r = reserve_comm(RECORD_FORK, tgid, child->pid);
 
 	if (r) {
-		if (!(flags & TRACED_MARKS))
-			r->head.flags |= RECORD_WATCHED;
 		r->ops.a = parent->tgid;
 		r->ops.b = parent->pid;
 		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), child->comm);
@@ -152,13 +149,17 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	if (!flags || !(recording || each_links))
 		return 0;
-	flags &= ~TRACED_WHOLE;
+	/*
+	 * Also if the parent is still being attached to: what is attached already acts for the child from its beginning, and it may
+	 * have ended before the recorder hears of it.
+	 */
+	flags = (flags & ~TRACED_WHOLE) | TRACED_MARKS;
 	if (is_process && bpf_map_update_elem(&traced, &tgid, &flags, BPF_ANY)) {
 		account_add(ACCOUNT_PROCESSES);
 		is_traced = false;
 	}
 	if (recording && is_traced)
-		is_traced = send_fork(parent, child, flags);
+		is_traced = send_fork(parent, child);
 	if (is_process && each_links)
 		send_follow(is_traced ? FOLLOW_FORK : FOLLOW_CLEAN, tgid, parent_tgid);
 	return 0;

@@ -78,9 +78,7 @@ static void take(struct capture *c, struct record *r, size_t size)
 	/* There is a site of each number that the kernel tells, and some are gone again. */
 	if (r->kind < RECORD_FORK || r->kind == RECORD_MARK_STACK)
 		r->site %= SITES + 2;
-	/* There is no broker to ask for more about a child, or for a process that matches. */
-	if (r->kind == RECORD_FORK)
-		r->flags &= ~RECORD_WATCHED;
+	/* There is no broker to ask for more about a process that matches. */
 	if (r->kind == RECORD_EXEC)
 		r->flags &= ~RECORD_TARGET;
 	if (r->kind == LOOK_AT_MAPPINGS)

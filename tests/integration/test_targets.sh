@@ -94,27 +94,40 @@ done
 equal "a path of more than 4095 bytes: every mark" "$(field "$tmp/s" written)" 14
 exec 7>&-
 
-# Processes of which each forks the next one while they are searched for: what is not found is counted.
+# Processes of which each forks the next one while they are searched for: what is not recorded is counted. One search finds them: with
+# a CPU to spare, which a test that runs beside others has at least once in some tries, nothing is missing, and nothing is counted.
 mkfifo "$tmp/relays.in"
 cp "$programs/waits" "$tmp/relay-stays"
 cp "$programs/relays" "$tmp/relay-runs"
-"$tmp/relay-stays" 0 <"$tmp/relays.in" >"$tmp/relay.out" &
-"$tmp/relay-runs" 8 50 <"$tmp/relays.in" >"$tmp/relays.out" &
-exec 7>"$tmp/relays.in"
-wait_for "$tmp/relay.out" ready
-wait_for "$tmp/relays.out" ready
-rm -f "$tmp/err"
-"$proftrace" --strict -o "$tmp/t" --summary-json "$tmp/s" -n 'relay-*' 2>"$tmp/err" 7>&- &
-recorder=$!
-wait_for "$tmp/err" "proftrace: recording"
-exec 7>&-
-while [ "$(grep -c marks "$tmp/relays.out")" -lt 8 ]; do sleep 0.1; done
-kill -INT $recorder
-wait $recorder
-status=$?
-missing=$((8 * 50 - $(field "$tmp/s" marked)))
-check "processes that fork on: those that are not found are counted ($missing marks, exit status $status)" \
-	test $missing = 0 -o $status = 3
+relays() { # MS OPTION...: between two of their forks
+	ms=$1
+	shift
+	rm -f "$tmp/err" "$tmp/relay.out" "$tmp/relays.out"
+	"$tmp/relay-stays" 0 <"$tmp/relays.in" >"$tmp/relay.out" &
+	"$tmp/relay-runs" 8 50 "$ms" <"$tmp/relays.in" >"$tmp/relays.out" &
+	exec 7>"$tmp/relays.in"
+	wait_for "$tmp/relay.out" ready
+	wait_for "$tmp/relays.out" ready
+	"$proftrace" --strict -o "$tmp/t" --summary-json "$tmp/s" -n 'relay-*' "$@" 2>"$tmp/err" 7>&- &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	exec 7>&-
+	while [ "$(grep -c marks "$tmp/relays.out")" -lt 8 ]; do sleep 0.1; done
+	kill -INT $recorder
+	wait $recorder
+	status=$?
+	missing=$((8 * 50 - $(field "$tmp/s" marked)))
+	check "processes that fork on ($ms ms$*): what is missing is counted ($missing marks, exit status $status)" \
+		test $missing = 0 -o $status = 3
+}
+tries=0 status=3
+while [ $status != 0 ] && [ $tries -lt 5 ]; do
+	tries=$((tries + 1))
+	relays 1
+done
+equal "processes that fork on: one search finds all of them" "$missing $status" "0 0"
+relays 0
+relays 1 --mode batch
 
 # prof_stop() of one ends its own recording alone.
 cp "$programs/scripted" "$tmp/stops" && cp "$programs/scripted" "$tmp/goes-on"

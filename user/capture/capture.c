@@ -286,7 +286,7 @@ static int record_marks(struct capture *c, const struct broker_target *target, b
 		process_remove(c, target->pid, 0);
 	/* Batches that were handed over before this moment may not have been sent. */
 	else if (c->batches)
-		batches_start_process(c, target->pid);
+		batches_start_process(c, target->pid, monotonic_now());
 	return error;
 }
 
@@ -309,6 +309,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 {
 	unsigned marked = 0, fresh = 0;
 	struct broker_target target;
+	uint64_t now_ns;
 	bool has_marks;
 	int error;
 
@@ -328,13 +329,9 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 		return error;
 	c->attaching = true;
 	c->hold_sites_later = !capture_attaches_each(c);
-	if (c->batches) {
-		c->batches->finding = true;
-		c->batches->find_steps = 0;
-	}
+	batches_find(c, true);
 	error = process_scan(c, &target, &marked, &fresh, f);
-	if (c->batches)
-		c->batches->finding = false;
+	batches_find(c, false);
 	c->hold_sites_later = false;
 	has_marks = marked || capture_needs_no_marks(c) || !capture_hides(c);
 	/* Of several processes, some may open a library with markers later. */
@@ -353,7 +350,9 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (!process_scan(c, &target, &marked, &fresh, f))
 		c->late += fresh;
 	c->attaching = false;
-	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
+	now_ns = monotonic_now();
+	process_set_attached(c, pid, now_ns);
+	__atomic_store_n(&c->shared->attached_ns, now_ns, __ATOMIC_SEQ_CST);
 	return 0;
 }
 

@@ -468,8 +468,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		e->kind = EVENT_FORK;
 		e->id = plain->ops.a;
 		if (r->tgid == r->tid)
-			process_forked(c, (pid_t)r->tgid, (pid_t)plain->ops.a,
-				       r->flags & RECORD_WATCHED);
+			process_forked(c, (pid_t)r->tgid, (pid_t)plain->ops.a, r->ts);
 		break;
 	case RECORD_EXEC:
 		e->kind = EVENT_EXEC;

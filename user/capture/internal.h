@@ -159,7 +159,10 @@ struct traced_process {
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
-	bool is_expected;	/* to execute its program, whose environment it has */
+	bool is_expected; /* to execute its program, whose environment it has */
+	/* Children forked before are attached to by themselves; UINT64_MAX: it has not been attached to; 0: it was from its beginning. */
+	uint64_t attached_ns;
+	uint64_t since_ns;	/* when it is known to have run */
 	unsigned n_mapped;	/* files at the last call of its linker, where it cannot be held */
 	uint32_t first_changed; /* the last execution of files_first_changed() */
 	struct target_memory *awaited_list; /* of mappings, for which a thread waits; NULL: none */
@@ -277,6 +280,7 @@ struct capture {
 	/* capture.c: the state of the recording */
 	char *stuck_at;	 /* the file on which the broker got stuck; "": unknown */
 	bool attaching;	 /* to a running process, for the first time */
+	bool searching;	 /* for processes that match: what ends meanwhile was not asked for */
 	bool expects;	 /* new files are those that a command will begin with */
 	bool is_drained; /* what is recorded is read from time to time */
 	bool waits;	 /* under a schedule: the domains' sites are detached */
@@ -671,9 +675,11 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 /* Emits the present names of a process that runs its program, and of its threads. */
 void process_names(struct capture *c, const struct broker_target *target);
 /* is_new: it has just been created. `cpu_ns`: its whole CPU time, if the kernel has reported it. */
-void process_add(struct capture *c, pid_t pid, bool is_new);
+struct traced_process *process_add(struct capture *c, pid_t pid, bool is_new);
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
 void process_set_paused(struct capture *c, pid_t pid, bool paused);
+/* Children that are forked from now on have what it has. */
+void process_set_attached(struct capture *c, pid_t pid, uint64_t at_ns);
 struct traced_process *process_find(const struct capture *c, pid_t pid);
 /* A hidden process is mentioned in the trace from now on. */
 void process_show(struct capture *c, const struct broker_target *target);
@@ -699,9 +705,10 @@ void files_release(struct capture *c, pid_t pid);
 /* Another thread than the first has executed a program, the process's `execution`-th. */
 void files_first_changed(struct capture *c, pid_t pid, uint32_t execution);
 void process_executed(struct capture *c, pid_t pid);
-void process_forked(struct capture *c, pid_t child, pid_t parent, bool is_watched);
+void process_forked(struct capture *c, pid_t child, pid_t parent, uint64_t forked_ns);
 /* targets.c: the kernel has found a process that --wait waits for. */
 void target_started(struct capture *c, pid_t pid);
+void count_not_followed(struct capture *c, unsigned n);
 /* Attaches to the program that a held thread is going to execute. */
 void process_prepare(struct capture *c, const struct record_hold *r);
 

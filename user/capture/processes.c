@@ -403,18 +403,28 @@ struct traced_process *process_find(const struct capture *c, pid_t pid)
 	return p;
 }
 
-void process_add(struct capture *c, pid_t pid, bool is_new)
+struct traced_process *process_add(struct capture *c, pid_t pid, bool is_new)
 {
-	struct traced_process *p;
+	struct traced_process *p = process_find(c, pid);
 
-	if (process_find(c, pid))
-		return;
+	if (p)
+		return p;
 	p = hash_add_new(hh, c->processes, pid, pid);
 	if (!p)
-		return;
+		return NULL;
 	p->is_hidden = capture_hides(c);
 	p->is_paused = c->paused;
+	p->since_ns = monotonic_now();
 	guard_process_begin(c, p, is_new);
+	return p;
+}
+
+void process_set_attached(struct capture *c, pid_t pid, uint64_t at_ns)
+{
+	struct traced_process *p = process_find(c, pid);
+
+	if (p)
+		p->attached_ns = at_ns;
 }
 
 void process_set_paused(struct capture *c, pid_t pid, bool paused)
@@ -457,8 +467,10 @@ void capture_check_alive(struct capture *c)
 		char path[32];
 
 		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
-		if (access(path, F_OK) && errno == ENOENT)
+		if (access(path, F_OK) && errno == ENOENT) {
+			files_release(c, p->pid);
 			process_remove(c, p->pid, 0);
+		}
 	}
 }
 
@@ -559,15 +571,48 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	running_maps_forget(c);
 }
 
-/* `is_watched`: it was created while its parent's files were being read, and its marks are not recorded yet. */
-void process_forked(struct capture *c, pid_t child, pid_t parent_pid, bool is_watched)
+/*
+ * Attaches to a child whose parent was not attached to when it was forked: the parent may have ended before, or have mapped
+ * something else since. `has_links`: those of its parent act for it all the same, so that nothing is missing if it has ended,
+ * unless that was in buffers from before.
+ */
+static void attach_child(struct capture *c, struct traced_process *p, pid_t parent, bool has_links)
+{
+	unsigned fresh = 0;
+	int error;
+
+	p->attached_ns = has_links ? monotonic_now() : UINT64_MAX;
+	/* Without credit the scan is owed, which is counted. */
+	if (!scans_can_afford(c, p->pid))
+		return;
+	/* Of what it has in its memory, its parent has made all up to the fork. */
+	if (c->batches)
+		batches_start_process(c, p->pid, p->since_ns);
+	batches_find(c, true);
+	error = scans_run(c, p->pid, &fresh, NULL);
+	batches_find(c, false);
+	if (!error)
+		p->attached_ns = monotonic_now();
+	if (error == -ESRCH && (c->searching || (has_links && !batches_were_there(c, parent))))
+		return;
+	if (error)
+		count_not_followed(c, 1);
+	else if (!c->searching && !has_links)
+		c->late += fresh ? fresh : capture_attaches_each(c);
+}
+
+void process_forked(struct capture *c, pid_t child, pid_t parent_pid, uint64_t forked_ns)
 {
 	const struct traced_process *parent;
-	struct traced_process *p;
+	struct traced_process *p = process_find(c, child);
 
-	process_add(c, child, true);
+	/* It had the number before, and its exit was lost. Otherwise links may be the child's: it may have been held already. */
+	if (p && p->since_ns < forked_ns) {
+		process_remove(c, child, 0);
+		files_release(c, child);
+	}
+	p = process_add(c, child, true);
 	parent = process_find(c, parent_pid);
-	p = process_find(c, child);
 	if (p && parent && !parent->is_hidden)
 		p->is_hidden = false;
 	if (p && parent)
@@ -575,11 +620,12 @@ void process_forked(struct capture *c, pid_t child, pid_t parent_pid, bool is_wa
 	files_follow(c, parent_pid, child);
 	if (c->stacks)
 		stacks_fork(c->stacks, (uint32_t)child, (uint32_t)parent_pid);
-	if (is_watched) {
-		const struct broker_target target = { child, 0 };
-
-		broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, NULL);
-	}
+	/* Unless it was itself found and attached to. */
+	if (!p || p->attached_ns)
+		return;
+	p->since_ns = forked_ns;
+	if (!parent || forked_ns < parent->attached_ns)
+		attach_child(c, p, parent_pid, parent && parent->attached_ns != UINT64_MAX);
 }
 
 /*

@@ -29,9 +29,7 @@
 
 /* at the start: each takes some milliseconds, and a place in the kernel's map */
 #define TARGETS_AT_MOST (BROKER_MAX_FOUND - 1)
-/* after the first search */
-#define SEARCHES_NS    2000000000ull
-#define SEARCHES_ALONE 3 /* where no children are followed */
+#define SEARCHES_ALONE	3 /* where no children are followed */
 
 /* A name without a glob is looked up as a shell would. */
 static void expect_programs(struct capture *c)
@@ -51,62 +49,38 @@ static void expect_programs(struct capture *c)
 	}
 }
 
-static void count_not_followed(struct capture *c, unsigned n)
+void count_not_followed(struct capture *c, unsigned n)
 {
 	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], n, __ATOMIC_RELAXED);
 }
 
-/* Processes that had exited when they were to be attached to: what they have forked was there then. */
-struct ended {
-	unsigned n;
-	uint32_t pids[TARGETS_AT_MOST];
-};
-
-static bool ended_has(const struct ended *e, uint32_t pid)
-{
-	unsigned i = 0;
-
-	while (i < e->n && e->pids[i] != pid)
-		i++;
-	return i < e->n;
-}
-
 /*
- * Of a process that does not match any more, or that the user may not see, nothing is counted, nor of one that has no markers.
- * `*n_new`: also those that have exited since the time before, when `ended` had. `*n_refused`: of those that are there. So many were
- * named the time before.
+ * Of a process that does not match any more, or that the user may not see, nothing is counted, nor of one that has no markers. The
+ * kernel has followed those that have ended since they were found: their children come with the records that are read here.
  */
-static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, struct ended *ended,
-			  unsigned *n_new, unsigned *n_attached, unsigned *n_refused,
-			  struct failure *f)
+static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_attached,
+			  unsigned *n_ended, struct failure *f)
 {
-	const struct ended before = *ended;
-	unsigned refused = 0;
-
-	ended->n = 0;
-
-	/* Of processes that fork on, the last one is the one that may still be there. */
-	for (unsigned i = n; i-- > 0;) {
-		int error, verbosity;
+	for (unsigned i = 0; i < n; i++) {
+		int error, verbosity = 2;
+		bool more;
 
 		if (capture_traces(c, (pid_t)pids[i]))
 			continue;
 		error = capture_attach(c, (pid_t)pids[i], f);
 		if (error == -ECANCELED || error == -EPIPE)
 			return error;
-		*n_new += !error || (error == -ESRCH && !ended_has(&before, pids[i]));
-		if (error == -ESRCH)
-			ended->pids[ended->n++] = pids[i];
 		*n_attached += !error;
-		/* It has exited meanwhile, or is not the user's to trace; others may be. */
-		verbosity = error == -ESRCH ? 2 : 1;
-		if (error && error != -ESRCH && error != -EPERM && error != -ENOENT &&
-		    ++refused > *n_refused)
-			verbosity = 0;
+		*n_ended += error == -ESRCH;
+		/* It is not the user's to trace, for example; others may be. */
+		if (error && error != -ESRCH)
+			verbosity = error != -EPERM && error != -ENOENT ? 0 : 1;
+		count_not_followed(c, verbosity == 0);
 		if (error)
 			capture_log(c, verbosity, "%s '%s': %s", f->what, f->object, f->reason);
+		/* Nor do threads that are held wait until all are attached to. */
+		capture_drain(c, &more);
 	}
-	*n_refused = refused;
 	return 0;
 }
 
@@ -136,44 +110,37 @@ static int targets_missing(const struct capture *c, unsigned n, struct failure *
 }
 
 /*
- * Again until nothing new is found: a process may fork while /proc is read, and exit before anybody can attach to it. A user may fork on
- * so fast that this does not end. Without children, what is forked later is not asked for.
+ * One search finds all that run: the broker has each one that it finds followed. Without children, one that has ended may have
+ * forked another that matches, too, after that was searched for.
  */
 static int search_targets(struct capture *c, unsigned *n_attached, struct failure *f)
 {
-	unsigned n, n_new = 1, n_refused = 0, searches = 0;
-	struct ended ended = { 0 };
-	uint64_t end_ns = 0;
+	unsigned n, n_ended = 1, searches = 0;
 	uint32_t *pids;
 	int error = 0;
 
-	while (!error && n_new && (!end_ns || monotonic_now() < end_ns)) {
-		error = broker_find(c->broker, end_ns != 0, &pids, &n, f);
+	c->searching = true;
+	while (!error && n_ended && searches < (c->options.follow_children ? 1 : SEARCHES_ALONE)) {
+		error = broker_find(c->broker, &pids, &n, f);
 		if (error)
-			return error;
-		n_new = 0;
+			break;
+		n_ended = 0;
+		searches++;
 		if (n > TARGETS_AT_MOST) {
 			error = failure_set(f, -E2BIG, "too many processes match", "",
 					    "more than 4096 run now");
 			failure_hint(f,
 				     "give -n NAME and --user NAME: a process has to match both");
 		} else {
-			error = attach_targets(c, pids, n, &ended, &n_new, n_attached, &n_refused,
-					       f);
+			error = attach_targets(c, pids, n, n_attached, &n_ended, f);
 		}
 		free(pids);
-		if (!end_ns)
-			end_ns = monotonic_now() + SEARCHES_NS;
-		if (!c->options.follow_children && ++searches == SEARCHES_ALONE)
-			n_new = 0;
 	}
-	count_not_followed(c, n_refused + n_new);
-	if (!error && n_new)
-		capture_log(
-			c, 0,
-			"processes that match fork and exit too fast to be found: the last search "
-			"has found %u new ones, and there may be more",
-			n_new);
+	if (!error)
+		capture_catch_up(c);
+	c->searching = false;
+	if (!error && !c->options.follow_children)
+		count_not_followed(c, n_ended);
 	return error;
 }
 

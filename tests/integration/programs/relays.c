@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * relays N MARKS: N processes that each fork one that goes on in their place, every few milliseconds, until the input of all of them has
- * ended. Then each that is left makes MARKS marks and prints how many, as `marks N`.
+ * relays N MARKS [MS]: N processes that each fork one that goes on in their place, every MS milliseconds, until the input of all of them
+ * has ended. Then each that is left makes MARKS marks and prints how many, as `marks N`.
  */
 #include <proftrace.h>
 
@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define HOP_MS 1
-
 int main(int argc, char **argv)
 {
-	int n = argc > 1 ? atoi(argv[1]) : 8, marks = argc > 2 ? atoi(argv[2]) : 10, i;
+	int n = argc > 1 ? atoi(argv[1]) : 8, marks = argc > 2 ? atoi(argv[2]) : 10;
+	int hop_ms = argc > 3 ? atoi(argv[3]) : 1, i;
 	struct pollfd input = { .fd = STDIN_FILENO };
 	pid_t pid;
 
@@ -23,7 +22,7 @@ int main(int argc, char **argv)
 	dprintf(STDOUT_FILENO, "ready %d\n", (int)getpid());
 	for (i = 1; i < n && fork(); i++)
 		;
-	while (!poll(&input, 1, HOP_MS)) {
+	while (!poll(&input, 1, hop_ms)) {
 		pid = fork();
 		if (pid > 0)
 			_exit(0);

@@ -87,7 +87,7 @@ void ask_finds(void)
 	uint32_t *pids;
 
 	for (round = 0; round < 10; round++) {
-		if (broker_find(h.broker, round % 2, &pids, &n, &f)) {
+		if (broker_find(h.broker, &pids, &n, &f)) {
 			printf("%s: %s\n", f.what, f.reason);
 			return;
 		}

@@ -189,8 +189,6 @@ void files_follow(struct capture *c, pid_t parent, pid_t child)
 {
 	if (!c->options.follow_children)
 		return;
-	/* The number may have been that of a process whose exit was lost. */
-	files_release(c, child);
 	hash_each (c->files, file) {
 		if (!file_has_pid(file, parent) || c->stopping)
 			continue;

@@ -340,10 +340,30 @@ void batches_add_record(struct capture *c, const struct record *r, size_t size)
 	queue_kernel_record(b, r, size);
 }
 
-void batches_start_process(struct capture *c, pid_t pid)
+void batches_find(struct capture *c, bool begins)
+{
+	if (!c->batches)
+		return;
+	c->batches->finding = begins;
+	c->batches->find_steps = 0;
+}
+
+bool batches_were_there(const struct capture *c, pid_t pid)
+{
+	const struct batch_process *p = c->batches ? batch_process_find(c->batches, pid) : NULL;
+	const struct batch_stream *s;
+
+	for (s = p ? LIST_FIRST(&p->streams) : NULL; s; s = LIST_NEXT(s, of_process)) {
+		if (s->was_there)
+			return true;
+	}
+	return false;
+}
+
+void batches_start_process(struct capture *c, pid_t pid, uint64_t from_ns)
 {
 	struct batch_process *p = batch_process_get(c->batches, pid);
 
 	if (p)
-		p->from_ns = monotonic_now();
+		p->from_ns = from_ns;
 }

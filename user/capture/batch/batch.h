@@ -300,8 +300,12 @@ void batches_find_exited(struct batches *b);
 /* Ends the recording: emits everything that happened before. */
 void batches_stop(struct capture *c);
 void batches_pause(struct capture *c, pid_t pid, bool pause); /* `pid` 0: all processes */
+/* Until it ends, scans find the batches that the process has had from before. Nothing without buffered mode. */
+void batches_find(struct capture *c, bool begins);
+/* Whether some were found. */
+bool batches_were_there(const struct capture *c, pid_t pid);
 /* Marks that the process made before this moment are not recorded. */
-void batches_start_process(struct capture *c, pid_t pid);
+void batches_start_process(struct capture *c, pid_t pid, uint64_t from_ns);
 
 /* losses.c: no number of one thread changes those of another */
 /* The stream's program claims to have `n` marks that the kernel has counted as lost, and that were seen all the same. */

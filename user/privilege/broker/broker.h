@@ -187,13 +187,12 @@ int broker_trace(struct broker *broker, const struct broker_target *target, uint
 		 struct failure *f);
 
 /*
- * Finds the processes that match config.targets and that the invoking user may trace, except those of proftrace.
- * Those that ended before it was known whether they match are among them. `only_unrecorded`: those whose marks are not recorded.
+ * Finds the processes that match config.targets and that the invoking user may trace, except those of proftrace and those that are
+ * watched already. What is found is watched from then on (TRACED_WATCH), so that its children are reported.
  * *ret_pids: an array to be freed, of at most BROKER_MAX_FOUND; there may be more then.
  */
 #define BROKER_MAX_FOUND 4097
-int broker_find(struct broker *broker, bool only_unrecorded, uint32_t **ret_pids, unsigned *ret_n,
-		struct failure *f);
+int broker_find(struct broker *broker, uint32_t **ret_pids, unsigned *ret_n, struct failure *f);
 
 /*
  * Takes over a process that another proftrace hands over by `socket`, one end of a pair that it has made. Later

@@ -413,10 +413,9 @@ int broker_functions(struct broker *b, int elf_fd, const uint64_t *vaddrs, unsig
 				   &reply, ret, f);
 }
 
-int broker_find(struct broker *b, bool only_unrecorded, uint32_t **ret_pids, unsigned *ret_n,
-		struct failure *f)
+int broker_find(struct broker *b, uint32_t **ret_pids, unsigned *ret_n, struct failure *f)
 {
-	struct request request = { .kind = REQUEST_FIND, .what = only_unrecorded };
+	struct request request = { .kind = REQUEST_FIND };
 	struct broker_functions *data = calloc(1, sizeof(*data));
 	struct reply reply;
 	unsigned n_fds = 0;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,9 +18,11 @@
 #include "privilege/living_thread.h"
 #include "proftrace.skel.h"
 
-#define ENTRIES_BYTES 1024
-#define ENDED_AT_MOST 64
-/* Numbers go up, and so does the search: processes that fork as fast as they are looked at would keep it going. */
+/* of one process in /proc: there is no space for the next one */
+#define ENTRY_BYTES 32
+/* where the kernel has process number 0 in /proc (TGID_OFFSET, since 3.17): more would be read from further ahead */
+#define FIRST_PROCESS 258
+/* Non-matching processes may fork as fast as they are looked at. */
 #define MOST_NS 1000000000ull
 
 /*
@@ -64,35 +67,11 @@ static bool has_program(int directory)
 	return readlinkat(directory, "exe", &path, 1) > 0 || (errno != ENOENT && errno != ESRCH);
 }
 
-static bool is_recorded(const struct process_search *s, pid_t pid)
+static bool is_watched(const struct process_search *s, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid, flags;
 
-	return !bpf_map_lookup_elem(s->programs->traced_fd, &key, &flags) && flags & TRACED_MARKS;
-}
-
-/* They may be more than there is space for. */
-static bool ended_counts(struct process_search *s)
-{
-	return ++s->n_ended <= ENDED_AT_MOST;
-}
-
-/*
- * A process that ended while others were looked at may have forked one that has its place among those. It is known if nobody has
- * waited for it yet, and may have ended long ago then, or its parent is recorded, and so were its children. Of others that have
- * ended nothing is known; on a busy machine they are many, and hardly one of them matches.
- */
-static bool may_have_forked(struct process_search *s, int directory, pid_t pid)
-{
-	uint64_t birth;
-
-	/* Also true of a process of which nothing is left. */
-	if (!thread_has_ended(directory))
-		return false;
-	birth = process_birth(directory);
-	return birth && birth >= s->since && !is_recorded(s, process_parent(directory)) &&
-	       target_filter_matches(s->filter, s->containers, directory) &&
-	       !is_own_process(directory, pid, s->recorder) && ended_counts(s);
+	return !bpf_map_lookup_elem(s->programs->traced_fd, &key, &flags) && flags;
 }
 
 static bool is_found_by_thread(const struct process_search *s, int process, pid_t pid)
@@ -113,13 +92,11 @@ static bool is_found_by_thread(const struct process_search *s, int process, pid_
 }
 
 /* The kernel's threads have no program, and no user may trace what is another's. */
-static bool is_found(struct process_search *s, int directory, pid_t pid)
+static bool is_found(const struct process_search *s, int directory, pid_t pid)
 {
 	struct stat st;
 
 	if (getuid() && (fstat(directory, &st) || st.st_uid != getuid()))
-		return false;
-	if (s->only_unrecorded && is_recorded(s, pid))
 		return false;
 	if (has_program(directory)) {
 		if (target_filter_matches(s->filter, s->containers, directory))
@@ -127,68 +104,104 @@ static bool is_found(struct process_search *s, int directory, pid_t pid)
 		if (has_program(directory))
 			return false;
 	}
-	return process_lacks_first(directory) ? is_found_by_thread(s, directory, pid)
-					      : may_have_forked(s, directory, pid);
+	return process_lacks_first(directory) && is_found_by_thread(s, directory, pid);
 }
 
-static bool is_found_in(struct process_search *s, int proc, const char *name, pid_t pid)
+/* The kernel may have had no space for it. */
+static bool is_listed(const struct process_search *s, pid_t pid)
 {
-	int directory = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool is_found_there;
+	unsigned i = 0;
 
+	while (i < s->n && s->pids[i] != (uint32_t)pid)
+		i++;
+	return i < s->n;
+}
+
+static void search_process(struct process_search *s, int proc, pid_t pid)
+{
+	char name[16];
+	int directory;
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	directory =
+		is_watched(s, pid) ? -1 : openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
-		return false;
-	is_found_there = is_found(s, directory, pid);
+		return;
+	if (is_found(s, directory, pid) && !is_listed(s, pid)) {
+		s->watch(s->context, pid);
+		s->pids[s->n++] = (uint32_t)pid;
+	}
 	close(directory);
-	return is_found_there;
 }
 
-/* When this process began. */
-static uint64_t own_birth(void)
+/* The first process with this number or a higher one: what is forked until this is called is not missed. 0: there is none. */
+static int next_process(int proc, pid_t from, pid_t *ret_pid)
 {
-	int directory = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	uint64_t birth = directory < 0 ? 0 : process_birth(directory);
+	_Alignas(struct dirent) char entry[ENTRY_BYTES];
+	long size, pid = 0;
 
-	if (directory >= 0)
-		close(directory);
-	return birth;
+	if (lseek(proc, FIRST_PROCESS + (off_t)from, SEEK_SET) < 0)
+		return -errno;
+	do {
+		size = syscall(SYS_getdents64, proc, entry, sizeof(entry));
+		pid = size > 0 ? strtol(((const struct dirent *)entry)->d_name, NULL, 10) : 0;
+	} while (size > 0 && pid < from);
+	*ret_pid = (pid_t)pid;
+	return size < 0 ? -errno : 0;
 }
 
-int processes_find(struct process_search *s, uint32_t *pids, unsigned max, unsigned *ret_n)
+/* The number that the kernel has given last. 0: unknown. */
+static pid_t last_number(int proc)
 {
-	/* readdir() would ask for a thousand numbers at once: the fewer, the fewer end before they are looked at. */
-	_Alignas(struct dirent) char entries[ENTRIES_BYTES];
-	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(proc, "loadavg", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	const char *at;
+	char text[128];
+
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	at = strrchr(text, ' ');
+	return at ? (pid_t)strtol(at, NULL, 10) : 0;
+}
+
+static int search_from(struct process_search *s, int proc, pid_t from, uint64_t end_ns)
+{
+	pid_t pid;
+	int error = next_process(proc, from, &pid);
+
+	while (!error && pid && s->n < s->max && clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		search_process(s, proc, pid);
+		error = next_process(proc, pid + 1, &pid);
+	}
+	return error;
+}
+
+/*
+ * A process may end before it is looked at, and go on in a child. The kernel gives numbers in turn, so that of a child is not
+ * reached yet if the search goes the same way, from the last number on. (The second part goes on to those that are forked
+ * meanwhile.) Children of what has been found are followed. Only if the kernel has begun anew with the low numbers meanwhile, all
+ * has to be searched again.
+ */
+int processes_find(struct process_search *s)
+{
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), error;
 	const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + MOST_NS;
-	unsigned n = 0;
-	long size;
+	bool in_time;
+	pid_t last;
 
 	if (proc < 0)
 		return -errno;
-	s->since = own_birth();
-	s->n_ended = 0;
-	while ((size = syscall(SYS_getdents64, proc, entries, sizeof(entries))) > 0) {
-		const struct dirent *entry;
-
-		for (long at = 0; at < size && n < max; at += entry->d_reclen) {
-			pid_t pid;
-
-			entry = (const struct dirent *)(entries + at);
-			pid = (pid_t)strtol(entry->d_name, NULL, 10);
-			if (pid > 0 && is_found_in(s, proc, entry->d_name, pid))
-				pids[n++] = (uint32_t)pid;
-		}
-		if (n == max)
-			break;
-		/* Whoever forks as fast as this reads must not keep it from the others. */
-		if (clock_ns(CLOCK_MONOTONIC) > end_ns) {
-			__atomic_fetch_add(&s->programs->shared->account[0][ACCOUNT_PROCESSES], 1,
-					   __ATOMIC_RELAXED);
-			break;
-		}
-	}
-	size = size < 0 ? -errno : 0;
+	do {
+		last = last_number(proc);
+		error = search_from(s, proc, last + 1, end_ns) ?: search_from(s, proc, 1, end_ns);
+		in_time = clock_ns(CLOCK_MONOTONIC) < end_ns;
+	} while (!error && in_time && s->n < s->max && last_number(proc) < last);
 	close(proc);
-	*ret_n = n;
-	return (int)size;
+	/* Whoever forks as fast as this reads must not keep it from the others. */
+	if (!in_time)
+		__atomic_fetch_add(&s->programs->shared->account[0][ACCOUNT_PROCESSES], 1,
+				   __ATOMIC_RELAXED);
+	return error;
 }

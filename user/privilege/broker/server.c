@@ -170,7 +170,8 @@ static int trace_once(struct server *s, const struct broker_target *target, uint
 	}
 	bpf_map_lookup_elem(programs->traced_fd, &pid, &before);
 	error = watch_directory(programs, directory, pid, f);
-	error = error ?: set_traced_flags(programs, pid, flags, f);
+	/* A child of a process that is watched may have it already. */
+	error = error ?: set_traced_flags(programs, pid, flags | (before & TRACED_MARKS), f);
 	if (!error && flags & ~before & TRACED_MARKS)
 		send_bases(s);
 	close(directory);
@@ -378,6 +379,15 @@ static int container_unknown(const struct target_filter *filter, struct failure 
 	return -ENOENT;
 }
 
+/* What it forks from now on is followed. Whoever attaches to it hears why it may not be. */
+static void watch_found(void *context, pid_t pid)
+{
+	const struct broker_target target = { pid, 0 };
+	struct failure unused;
+
+	trace_once(context, &target, TRACED_WATCH, &unused);
+}
+
 static int find(struct server *s, size_t size, const void **ret_answer, size_t *ret_size,
 		struct failure *f)
 {
@@ -386,20 +396,22 @@ static int find(struct server *s, size_t size, const void **ret_answer, size_t *
 		.containers = container_watch_found(s->watch),
 		.programs = &s->programs,
 		.recorder = s->requested.recorder,
-		.only_unrecorded = s->packet.request.what != 0,
+		.watch = watch_found,
+		.context = s,
+		.pids = s->found,
+		.max = BROKER_MAX_FOUND,
 	};
-	unsigned n = 0;
 	int error;
 
 	if (!s->config->targets || size != sizeof(s->packet.request))
 		return failure_set(f, -EINVAL, "refused request", "find", NULL);
 	if (s->watch && !s->config->targets->waits && !container_watch_found(s->watch)->n)
 		return container_unknown(s->config->targets, f);
-	error = processes_find(&search, s->found, BROKER_MAX_FOUND, &n);
+	error = processes_find(&search);
 	if (error)
 		return failure_set(f, error, "cannot read", "/proc", NULL);
 	*ret_answer = s->found;
-	*ret_size = n * sizeof(s->found[0]);
+	*ret_size = search.n * sizeof(s->found[0]);
 	return 0;
 }
 

@@ -127,20 +127,20 @@ bool requested_has(const struct requested *requested, int directory, pid_t pid);
 int requested_adopt(struct requested *requested, pid_t pid, int socket, uint64_t *ret_birth,
 		    struct failure *f);
 /*
- * find.c: the first processes that match, at most `max`; not those of proftrace itself. Those that ended before it was known whether they
- * match are among them.
+ * find.c: the first processes that match, at most `max`; not those of proftrace itself, nor those that are watched. `watch` is called
+ * for each as soon as it is found.
  */
 struct process_search {
 	const struct target_filter *filter;
 	const struct target_containers *containers;
 	const struct loaded_programs *programs;
 	pid_t recorder;
-	bool only_unrecorded;
-	/* of processes_find(): what had ended before does not count */
-	uint64_t since;
-	unsigned n_ended;
+	void (*watch)(void *context, pid_t pid);
+	void *context;
+	uint32_t *pids;
+	unsigned n, max;
 };
-int processes_find(struct process_search *search, uint32_t *pids, unsigned max, unsigned *ret_n);
+int processes_find(struct process_search *search);
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f);
 

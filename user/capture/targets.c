@@ -61,7 +61,8 @@ void count_not_followed(struct capture *c, unsigned n)
 static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_attached,
 			  unsigned *n_ended, struct failure *f)
 {
-	for (unsigned i = 0; i < n; i++) {
+	/* Of processes that fork on, the last one is the one that may still be there. */
+	for (unsigned i = n; i-- > 0;) {
 		int error, verbosity = 2;
 		bool more;
 

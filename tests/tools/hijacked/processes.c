@@ -82,23 +82,25 @@ static bool is_to_be_found(pid_t pid)
 void ask_finds(void)
 {
 	struct request r = { .kind = REQUEST_FIND };
-	unsigned i, n = 0, round;
+	unsigned i, n = 0, n_all = 0, round;
 	struct failure f = { 0 };
 	uint32_t *pids;
 
+	/* Each is found once. */
 	for (round = 0; round < 10; round++) {
 		if (broker_find(h.broker, &pids, &n, &f)) {
 			printf("%s: %s\n", f.what, f.reason);
 			return;
 		}
 		h.sent++;
+		n_all += n;
 		for (i = 0; i < n; i++) {
 			if (!is_to_be_found((pid_t)pids[i]))
 				got("process, which does not match:", (long)pids[i]);
 		}
 		free(pids);
 	}
-	printf("found %u\n", n);
+	printf("found %u\n", n_all);
 	/* Whatever else the request says, it selects nothing. */
 	for (i = 0; i < 16; i++) {
 		r.what = (uint32_t)random_number();

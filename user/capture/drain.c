@@ -22,7 +22,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	int held, n;
 
 	clocks_sample(&c->clocks);
-	c->is_drained = true;
+	c->is_drained = !c->searching;
 	c->drain_until_ns = 0;
 	file_watch_read(c);
 	files_attach_parted(c);

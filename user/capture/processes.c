@@ -593,7 +593,9 @@ static void attach_child(struct capture *c, struct traced_process *p, pid_t pare
 	batches_find(c, false);
 	if (!error)
 		p->attached_ns = monotonic_now();
-	if (error == -ESRCH && (c->searching || (has_links && !batches_were_there(c, parent))))
+	/* What cannot be read for now is owed as well. */
+	if (error == -EBUSY ||
+	    (error == -ESRCH && (c->searching || (has_links && !batches_were_there(c, parent)))))
 		return;
 	if (error)
 		count_not_followed(c, 1);

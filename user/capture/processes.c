@@ -292,7 +292,7 @@ static int scan_mappings(struct capture *c, struct scan *s)
 	running_maps_forget(c);
 	if (c->stacks)
 		stacks_scan_end(c->stacks, error != -EBUSY);
-	return error == -ESRCH ? -EAGAIN : error;
+	return error;
 }
 
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,

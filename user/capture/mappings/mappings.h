@@ -18,7 +18,8 @@ void running_maps_forget(struct capture *c);
 /*
  * Reads the list of mappings of a process; `all`: not of code alone. -EBUSY: the process holds the lock of its memory, for which
  * the kernel waits. Before anything is recorded, the user decides for how long. Later a thread waits for the list on its own,
- * and until it has it nobody else reads the list of that process.
+ * and until it has it nobody else reads the list of that process. -ESRCH: the process has ended; -EAGAIN: the thread by which they
+ * were read.
  */
 int mappings_read(struct capture *c, const struct broker_target *target, bool all, mapping_fn each,
 		  void *context, struct failure *f);

@@ -128,7 +128,8 @@ int mappings_read(struct capture *c, const struct broker_target *target, bool al
 	if (n < 0)
 		failure_set(f, n, "cannot read the mappings of the process", "",
 			    n == -EBUSY ? LOCKED_MAPPINGS : NULL);
-	return n;
+	/* The thread by which they were read has ended; whether the process has, the broker has said. */
+	return n == -ESRCH ? -EAGAIN : n;
 }
 
 int maps_read_within(struct capture *c, pid_t pid, bool all, mapping_fn each, void *context)

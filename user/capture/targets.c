@@ -10,8 +10,10 @@
  *
  * Where each process has links of its own, nobody holds it: it is attached to while it runs, which is counted.
  */
+#include "capture/batch/batch.h"
 #include "capture/file_limits.h"
 #include "capture/internal.h"
+#include "capture/rings.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -30,6 +32,8 @@
 /* at the start: each takes some milliseconds, and a place in the kernel's map */
 #define TARGETS_AT_MOST (BROKER_MAX_FOUND - 1)
 #define SEARCHES_ALONE	3 /* where no children are followed */
+#define READ_WITHIN_NS \
+	1000000000ull /* what those that are found fork meanwhile, before the recording begins */
 
 /* A name without a glob is looked up as a shell would. */
 static void expect_programs(struct capture *c)
@@ -61,6 +65,8 @@ void count_not_followed(struct capture *c, unsigned n)
 static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_attached,
 			  unsigned *n_ended, struct failure *f)
 {
+	uint64_t read_ns = 0, began_ns;
+
 	/* Of processes that fork on, the last one is the one that may still be there. */
 	for (unsigned i = n; i-- > 0;) {
 		int error, verbosity = 2;
@@ -80,9 +86,27 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 		if (error)
 			capture_log(c, verbosity, "%s '%s': %s", f->what, f->object, f->reason);
 		/* Nor do threads that are held wait until all are attached to. */
-		capture_drain(c, &more);
+		began_ns = monotonic_now();
+		if (read_ns < READ_WITHIN_NS)
+			capture_drain(c, &more);
+		read_ns += monotonic_now() - began_ns;
 	}
 	return 0;
+}
+
+/* Where each process has links of its own, they may fork faster than each is attached to. */
+static void read_forks(struct capture *c)
+{
+	const uint64_t until_ns = monotonic_now();
+	bool more = true;
+
+	while (more && rings_known_ns(c->rings) < until_ns &&
+	       monotonic_now() < until_ns + READ_WITHIN_NS) {
+		if (capture_drain(c, &more) < 0)
+			break;
+	}
+	if (c->batches)
+		batches_merge(c, true);
 }
 
 static int targets_missing(const struct capture *c, unsigned n, struct failure *f)
@@ -138,7 +162,7 @@ static int search_targets(struct capture *c, unsigned *n_attached, struct failur
 		free(pids);
 	}
 	if (!error)
-		capture_catch_up(c);
+		read_forks(c);
 	c->searching = false;
 	if (!error && !c->options.follow_children)
 		count_not_followed(c, n_ended);

@@ -89,6 +89,19 @@ else
 		[ "$(count jailed.json 'BEGIN theirs')" = 2 ] && break
 	done
 	equal "a file within its root" "$(count jailed.json 'BEGIN theirs')" 2
+	# It has ended when the recorder looks, which cannot see its root then: the recorder is stopped before it names the file.
+	mkfifo jail/w.fifo
+	"$proftrace" -o jailed --include-offset 1h -- chroot jail /includes 2000 w.fifo "$tmp/abs.json" >said 2>err </dev/null &
+	recorder=$!
+	exec 7<jail/w.fifo
+	kill -STOP $recorder
+	cat <&7 >/dev/null
+	exec 7<&-
+	until ps --ppid $recorder -o stat=,comm= | grep -q "^Z.*includes"; do sleep 0.1; done
+	kill -CONT $recorder
+	wait $recorder
+	equal "a file out of its root, of one that is gone: nothing" "$? $(count jailed.json 'BEGIN theirs')" "0 "
+	check "a file out of its root, of one that is gone: says so" grep -q "cannot include '.*': its program has ended, and may have had another root" err
 fi
 
 mkfifo fifo
@@ -143,6 +156,17 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 		echo "$said_so"
 	}
 	equal "its user's own directory" "$(lives_on "$tmp/theirs/plain.json")" "0 2"
+	if setpriv --bounding-set=-all --inh-caps=-all cat theirs/plain.json >read 2>&1; then
+		skip "root without its capabilities" "it may read what is another's"
+	else
+		for lives in 1 10; do
+			sleep $lives | "$proftrace" -q -o way --include-offset 1h -- setpriv --bounding-set=-all --inh-caps=-all \
+				"$tmp/copied" 2 "$tmp/w3.json" "$tmp/theirs/plain.json" >said 2>err
+			grep -q "cannot include" err && break
+		done
+		equal "root without its capabilities: nothing of what it may not read" "$(count way.json 'BEGIN theirs')" ""
+		check "root without its capabilities: says so" grep -q "cannot include '.*': the program's user may not search a directory" err
+	fi
 	equal "where it was started, and could not go itself" "$(cd closed/inside && lives_on plain.json)" "0 2"
 	# Nor what everybody may but its group, or all but whom a list of users excludes.
 	mkdir but_group && cp w2.json but_group/plain.json && chmod 705 but_group

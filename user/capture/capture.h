@@ -185,6 +185,8 @@ unsigned capture_processes(const struct capture *capture); /* traced and alive *
 void capture_print_places(const struct capture *capture, char *line, size_t size);
 unsigned capture_buffers(const struct capture *capture); /* ring buffers of records */
 bool capture_traces(const struct capture *capture, pid_t pid);
+/* Whether the process is known to have had the root of this one. It may have exited. */
+bool capture_has_our_root(const struct capture *capture, pid_t pid);
 unsigned capture_files(const struct capture *capture); /* attached, with markers */
 void capture_check_alive(struct capture *capture);     /* if reports of exits may have been lost */
 /* The n-th request of -u and -f that matched nothing, and its option; NULL: there are no more. */

@@ -157,6 +157,7 @@ struct traced_process {
 	const struct name *place; /* its container and unit; NULL: neither */
 	const struct name *rank;  /* "rank 3", as its environment says; NULL: none */
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
+	bool has_our_root; /* when it was found, and when it executed its program, if it could be asked then */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
 	bool is_expected; /* to execute its program, whose environment it has */

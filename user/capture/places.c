@@ -12,6 +12,7 @@
 
 #include "privilege/containers.h"
 #include "privilege/living_thread.h"
+#include "tracee/maps.h"
 #include "tracee/rank.h"
 
 #define KNOWN_CONTAINERS 1024
@@ -119,6 +120,8 @@ void process_place_emit(struct capture *c, pid_t pid, bool is_expected)
 	directory = open_living_thread(pid);
 	if (directory < 0)
 		return;
+	p->has_our_root =
+		process_has_our_root(directory) || (p->has_our_root && thread_has_ended(directory));
 	inner = process_inner_pid(directory);
 	p->has_inner_pid = inner && inner != pid;
 	if (process_place(directory, &place)) {
@@ -145,11 +148,19 @@ void process_place_inherit(struct capture *c, pid_t parent, pid_t child)
 		process_place_emit(c, child, false);
 		return;
 	}
+	p->has_our_root = from->has_our_root;
 	p->place = from->place;
 	p->rank = from->rank;
 	if (p->place)
 		count_place(c, p->place);
 	emit_place(c, p, 0);
+}
+
+bool capture_has_our_root(const struct capture *c, pid_t pid)
+{
+	const struct traced_process *p = process_find(c, pid);
+
+	return p && p->has_our_root;
 }
 
 void capture_print_places(const struct capture *c, char *line, size_t size)

@@ -236,6 +236,7 @@ static void include_report_refused(const struct include *in, struct failure *f)
 	failure_set(f, in->error, "cannot include", in->path,
 		    in->error == -EINVAL    ? "it is not a regular file"
 		    : in->error == -ENODATA ? "it is empty, or not a file on a disk"
+		    : in->error == -ESRCH   ? "its program has ended, and may have had another root"
 		    : in->unreachable ? "the program's user may not search a directory on the path"
 				      : NULL);
 	if (in->from_program && in->error == -EACCES)

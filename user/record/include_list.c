@@ -21,6 +21,7 @@
 #include "privilege/living_thread.h"
 #include "record/include.h"
 #include "tracee/file_access.h"
+#include "tracee/maps.h"
 
 struct includes *includes_get(struct recording *r)
 {
@@ -79,14 +80,6 @@ static int64_t process_clock_shift(int process)
 	return clock_offset(text, CLOCK_MONOTONIC);
 }
 
-static bool process_shares_root(int process)
-{
-	struct stat theirs, ours;
-
-	return !fstatat(process, "root", &theirs, 0) && !stat("/", &ours) &&
-	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-}
-
 /* By its effective user: the owner of the directory in /proc is root if the process is not dumpable. */
 static bool process_is_of(int process, uid_t user)
 {
@@ -105,25 +98,34 @@ static bool process_is_of(int process, uid_t user)
 
 /*
  * Called when the program names the file, because the process may have exited when the recording ends. If it has
- * exited already, or has other privileges than when it named the file, the path is resolved in the recorder's view.
+ * exited already, or has other privileges than when it named the file, the path is resolved in the recorder's view, unless
+ * the process may have had another root.
  * The same number may be that of another process by now: it counts for its own user only. From then on everything is
  * looked up in one directory of /proc, where nothing is found any more when that process has exited, too.
  */
-static void include_find_base(struct include *include)
+static void include_find_base(struct recording *r, struct include *include)
 {
 	int process = open_living_thread((pid_t)include->pid);
+	struct requester requester;
 
 	include->clock_shift_ns = process_clock_shift(process);
-	include->beneath = !include->absolute && !process_shares_root(process);
+	include->beneath = !include->absolute && !process_has_our_root(process);
 	include->base = openat(process, include->absolute ? "root" : "cwd",
 			       O_PATH | O_DIRECTORY | O_CLOEXEC);
 	include->base_is_theirs = include->base >= 0 && process_is_of(process, include->requester);
+	include->overrides = include->base_is_theirs &&
+			     !requester_of_process(&requester, process) && requester.overrides;
 	if (process >= 0)
 		close(process);
 	if (include->base_is_theirs)
 		return;
 	if (include->base >= 0)
 		close(include->base);
+	include->base = -1;
+	if (!capture_has_our_root(r->capture, (pid_t)include->pid)) {
+		include->error = -ESRCH;
+		return;
+	}
 	include->base = open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (include->base < 0)
 		include->error = -errno;
@@ -151,13 +153,20 @@ void include_add_named(struct recording *r, const struct event *event)
 	include->absolute = path->s[0] == '/';
 	include->pid = event->pid;
 	include->requester = (uid_t)event->id;
-	include_find_base(include);
+	include_find_base(r, include);
+}
+
+static struct requester include_requester(const struct include *in)
+{
+	return (struct requester){ .uid = in->requester,
+				   .overrides = in->overrides,
+				   .n_groups = -1 };
 }
 
 /* Accepts files with contents: a program must not make the recorder drain a kernel log that others read. */
 static int include_check_file(struct include *in, int fd)
 {
-	const struct requester requester = { .uid = in->requester, .n_groups = -1 };
+	const struct requester requester = include_requester(in);
 	struct stat st;
 
 	if (fstat(fd, &st))
@@ -193,7 +202,7 @@ int include_open(struct include *in)
 		return -errno;
 	error = include_check_file(in, place);
 	if (!error && in->from_program) {
-		const struct requester requester = { .uid = in->requester, .n_groups = -1 };
+		const struct requester requester = include_requester(in);
 
 		error = requester_may_open(&requester, in->base_is_theirs ? in->base : -1, place);
 		in->unreachable = error != 0;

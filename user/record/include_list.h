@@ -27,6 +27,7 @@ struct include {
 	bool beneath; /* do not leave that directory: a link would lead out of the program's root */
 	bool base_is_theirs;
 	uid_t requester; /* the user that the program was when it named the file */
+	bool overrides;	 /* of file_access.h, if it could still be asked */
 	uint32_t pid;
 	dev_t device; /* of the opened file */
 	ino_t inode;

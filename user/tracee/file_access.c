@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/openat2.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,23 +34,42 @@ static void requester_add_group(struct requester *r, unsigned long group)
 		r->n_groups = -1;
 }
 
+static size_t read_text(int directory, const char *name, char *text, size_t size)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n < 0 ? 0 : (size_t)n;
+}
+
+/* In a user namespace with other users, capabilities are for the files of those alone. */
+static bool has_capabilities(int directory, const char *status)
+{
+	const uint64_t needed = 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH;
+	const char *line = strstr(status, "\nCapEff:\t");
+	char own[512], its[512];
+
+	return line && strtoull(line + 9, NULL, 16) & needed &&
+	       read_text(directory, "uid_map", its, sizeof(its)) &&
+	       read_text(AT_FDCWD, "/proc/self/uid_map", own, sizeof(own)) && !strcmp(own, its);
+}
+
 /* The kernel escapes newlines in the name of a process, so each newline ends a line. */
 int requester_of_process(struct requester *r, int directory)
 {
 	char text[8192], *line, *end;
-	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
 	unsigned uid, gid;
-	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
+	if (!read_text(directory, "status", text, sizeof(text)))
+		return -ESRCH;
 	line = strstr(text, "\nUid:");
 	if (!line || sscanf(line, "\nUid: %*u %*u %*u %u", &uid) != 1)
 		return -ESRCH;
 	r->uid = uid;
+	r->overrides = !uid && has_capabilities(directory, text);
 	r->n_groups = 0;
 	line = strstr(text, "\nGid:");
 	if (!line || sscanf(line, "\nGid: %*u %*u %*u %u", &gid) != 1)
@@ -66,6 +87,7 @@ int requester_of_process(struct requester *r, int directory)
 void requester_by_owner(struct requester *r, const struct stat *st)
 {
 	r->uid = st ? st->st_uid : (uid_t)-1;
+	r->overrides = !r->uid;
 	r->n_groups = -1;
 }
 
@@ -98,7 +120,7 @@ bool requester_may(const struct requester *r, int fd, const struct stat *st, mod
 {
 	const mode_t of_group = of_others << 3, all = of_others | of_group;
 
-	if (!r->uid)
+	if (r->overrides)
 		return true;
 	if (r->uid == st->st_uid)
 		return st->st_mode & of_others << 6;
@@ -186,8 +208,8 @@ int requester_may_open(const struct requester *r, int base, int place)
 	char from[PATH_MAX], to[PATH_MAX], *path = NULL;
 	int error;
 
-	/* The recorder has no more permissions than this user, or the user is root. */
-	if (!r->uid || r->uid == geteuid())
+	/* The recorder has no more permissions than this user, or the user has all. Root may have been left without them. */
+	if (r->overrides || (r->uid && r->uid == geteuid()))
 		return 0;
 	error = access_descriptor_path(place, to);
 	if (!error && base >= 0) {

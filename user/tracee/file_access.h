@@ -16,7 +16,8 @@ enum {
 
 struct requester {
 	uid_t uid;
-	int n_groups; /* -1: not known */
+	bool overrides; /* root, and not without its capabilities: modes of files do not matter */
+	int n_groups;	/* -1: not known */
 	gid_t groups[REQUESTER_GROUPS];
 };
 

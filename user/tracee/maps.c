@@ -389,10 +389,13 @@ int path_within_root(int directory, const char *path)
 
 bool process_has_our_root(int directory)
 {
-	struct stat theirs, ours;
+	struct statx theirs, ours;
 
-	return !fstatat(directory, "root", &theirs, 0) && !stat("/", &ours) &&
-	       theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+	/* A file system that does not answer must not make the recorder wait. */
+	return !statx(directory, "root", AT_STATX_DONT_SYNC, STATX_INO, &theirs) &&
+	       !statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_INO, &ours) &&
+	       theirs.stx_dev_major == ours.stx_dev_major &&
+	       theirs.stx_dev_minor == ours.stx_dev_minor && theirs.stx_ino == ours.stx_ino;
 }
 
 int path_within_directory(int directory, const char *at, const char *path)

@@ -11,9 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEARCHES 8
-#define THREADS_AT_MOST \
-	4096 /* in a search: a process may have any number that have ended and that nobody waits for */
+#define SEARCHES	8
+#define THREADS_AT_MOST 4096 /* in a search */
+#define ENDED_AT_MOST \
+	64 /* a process may have any number that have ended and whose tracer does not wait for them */
 
 #define TASK_EXITING 0x4u /* PF_EXITING of the kernel: set before anything that its exit tells */
 
@@ -45,13 +46,25 @@ pid_t thread_process(int directory)
 	return read_number(directory, "\nTgid:\t");
 }
 
+/* A directory has one link for each of its directories, and two more. */
+static bool has_other_threads(int process)
+{
+	struct stat threads;
+
+	return !fstatat(process, "task", &threads, 0) && threads.st_nlink > 3;
+}
+
+/* For /proc/PID/stat, the kernel adds up what all threads have used. */
 bool thread_has_ended(int directory)
 {
-	char text[1024];
+	char text[1024], path[32] = "stat";
 	const char *at;
 	unsigned flags;
 
-	read_thread_file(directory, "stat", text, sizeof(text));
+	if (has_other_threads(directory))
+		snprintf(path, sizeof(path), "task/%d/stat",
+			 (int)read_number(directory, "\nPid:\t"));
+	read_thread_file(directory, path, text, sizeof(text));
 	/* The name may contain anything. Only numbers follow the last parenthesis. */
 	at = strrchr(text, ')');
 	return !at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1 ||
@@ -62,15 +75,7 @@ static bool is_there(int directory)
 {
 	char text[8];
 
-	return read_thread_file(directory, "stat", text, sizeof(text));
-}
-
-/* A directory has one link for each of its directories, and two more. */
-static bool has_other_threads(int process)
-{
-	struct stat threads;
-
-	return !fstatat(process, "task", &threads, 0) && threads.st_nlink > 3;
+	return read_thread_file(directory, "comm", text, sizeof(text));
 }
 
 bool process_lacks_first(int process)
@@ -94,27 +99,28 @@ static bool is_thread_of(int thread, int process, pid_t pid)
 	return thread_process(thread) == pid && is_there(process);
 }
 
-/* Those that began first are listed first, and are likely to stay. */
+/* Those that began first are listed first, and are likely to stay. -EAGAIN: too many have ended and are still there. */
 static int find_thread(int process, pid_t pid)
 {
 	const struct dirent *entry;
 	int thread = -ESRCH;
-	unsigned n = 0;
+	unsigned n = 0, ended = 0;
 	char path[32];
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	/* The broker may not do all that fdopendir() does. By now these may be another's threads, which are refused. */
 	tasks = opendir(path);
-	while (tasks && thread < 0 && n++ < THREADS_AT_MOST && (entry = readdir(tasks))) {
+	while (tasks && thread != -EAGAIN && n++ < THREADS_AT_MOST && (entry = readdir(tasks))) {
 		if (entry->d_name[0] == '.')
 			continue;
 		thread = open_number(entry->d_name);
-		if (thread >= 0 &&
-		    (!is_thread_of(thread, process, pid) || thread_has_ended(thread))) {
-			close(thread);
-			thread = -ESRCH;
-		}
+		if (thread < 0)
+			continue;
+		if (is_thread_of(thread, process, pid) && !thread_has_ended(thread))
+			break;
+		close(thread);
+		thread = ++ended < ENDED_AT_MOST ? -ESRCH : -EAGAIN;
 	}
 	if (tasks)
 		closedir(tasks);
@@ -126,7 +132,7 @@ int living_thread(int process, pid_t pid)
 	for (unsigned i = 0; i < SEARCHES; i++) {
 		int thread = find_thread(process, pid);
 
-		if (thread >= 0 || !has_other_threads(process))
+		if (thread >= 0 || thread == -EAGAIN || !has_other_threads(process))
 			return thread;
 	}
 	return -EAGAIN;

@@ -22,7 +22,8 @@ bool process_lacks_first(int process);
 
 /*
  * The directory of a thread that lives, of a process whose first one has ended. It is never another process's of the same number.
- * `process`: the directory /proc/PID. -ESRCH: the process has ended; -EAGAIN: its threads end as fast as they are found.
+ * `process`: the directory /proc/PID. -ESRCH: the process has ended; -EAGAIN: its threads end as fast as they are found, or too
+ * many that have ended come first, which whoever traces them does not wait for.
  */
 int living_thread(int process, pid_t pid);
 

@@ -80,7 +80,7 @@ kernel() { # NAME MOST_KB OPTION...
 	echo "# the kernel's memory, $mode: $taken KB"
 	entries=$(traced_entries)
 	check "the kernel's memory, $mode: no more processes ($entries) than numbers" \
-		test "${entries:-99999999}" -le "$(cat /proc/sys/kernel/pid_max)"
+		test "${entries:-99999999}" -le "$(cat /proc/sys/kernel/pid_max)" -a "${entries:-99999999}" -le 65536
 }
 
 # More threads at once than the recorder may have descriptors; attached to, each has its name read.

@@ -43,6 +43,7 @@ static const struct call calls[] = {
 	{ SYS_preadv, "preadv", 0, -1 },
 	{ SYS_preadv2, "preadv2", 0, -1 },
 	{ SYS_getdents64, "getdents64", 0, -1 },
+	{ SYS_ioctl, "ioctl", 0, -1 },
 	{ SYS_mmap, "mmap", 4, -1 },
 };
 

@@ -558,6 +558,8 @@ static int file_put_off(struct capture *c, struct file *file)
 {
 	if (file->n_sites && !file->n_probes)
 		c->n_sites = file->first_site;
+	else
+		c->n_retired_sites += file->n_sites + file->n_probes;
 	file_unwatch(c, file);
 	marker_sites_free(&file->sites);
 	elf_file_free(file->elf);

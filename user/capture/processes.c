@@ -286,7 +286,7 @@ static int scan_mappings(struct capture *c, struct scan *s)
 	/* What was read before the process executed its program. */
 	running_maps_forget(c);
 	error = mappings_read(c, target, c->stacks, scan_mapping, s, s->f);
-	/* It was read until the user wanted to end. */
+	/* While a process is attached to, it was read until the user wanted to end. */
 	if (error == -EBUSY)
 		scan_is_cancelled(s);
 	running_maps_forget(c);
@@ -306,10 +306,10 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	for (unsigned i = 0; i < SCAN_TRIES && error == -EAGAIN && s.error != -ECANCELED; i++)
 		error = scan_mappings(c, &s);
 	c->late += error == -EAGAIN && s.error != -ECANCELED;
-	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))
-		return s.error;
 	if (error == -EBUSY)
 		scans_put_off(c, target->pid);
+	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))
+		return s.error;
 	if (error < 0)
 		return error;
 	*ret_marked = s.marked;
@@ -467,7 +467,12 @@ void capture_check_alive(struct capture *c)
 		char path[32];
 
 		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
-		if (access(path, F_OK) && errno == ENOENT) {
+		if (!access(path, F_OK) || errno != ENOENT) {
+			p->is_gone = false;
+		} else if (!p->is_gone) {
+			/* What it has forked may not have been read yet. */
+			p->is_gone = true;
+		} else {
 			files_release(c, p->pid);
 			process_remove(c, p->pid, 0);
 		}
@@ -488,7 +493,7 @@ static bool process_may_execute(int directory, const char *at, bool by_fd, int p
 	if (requester_of_process(&r, directory) || fstat(place, &st))
 		return false;
 	/* What the kernel lets us open, it lets this user open. */
-	if (r.uid == geteuid())
+	if (r.uid && r.uid == geteuid())
 		return true;
 	if (!requester_may(&r, place, &st, S_IXOTH))
 		return false;

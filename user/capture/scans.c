@@ -127,9 +127,10 @@ void scans_put_off(struct capture *c, pid_t pid)
 {
 	struct traced_process *process = process_find(c, pid);
 
+	set_owed_scan(c, get_scan_pace(c, pid));
+	/* Of a child whose fork has not been read yet. */
 	if (!process)
 		return;
-	set_owed_scan(c, get_scan_pace(c, pid));
 	if (!process->is_said_locked)
 		capture_log(c, 0, "what process %d has mapped cannot be read for now: %s", (int)pid,
 			    LOCKED_MAPPINGS);
@@ -210,8 +211,10 @@ static void run_owed_scan(struct capture *c)
 		clear_owed_scan(c, p);
 		error = scans_run(c, p->pid, &fresh, NULL);
 		/* It is owed still. */
-		if (error != -EBUSY)
-			c->late += !error && fresh ? fresh : 1;
+		if (error == -EBUSY)
+			return;
+		c->late += !error && fresh ? fresh : 1;
+		process_set_attached(c, p->pid, monotonic_now());
 		return;
 	}
 }

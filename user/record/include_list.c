@@ -113,7 +113,8 @@ static void include_find_base(struct recording *r, struct include *include)
 	include->base = openat(process, include->absolute ? "root" : "cwd",
 			       O_PATH | O_DIRECTORY | O_CLOEXEC);
 	include->base_is_theirs = include->base >= 0 && process_is_of(process, include->requester);
-	include->overrides = include->base_is_theirs &&
+	/* Also of one that has ended, and that nobody has waited for yet. */
+	include->overrides = process_is_of(process, include->requester) &&
 			     !requester_of_process(&requester, process) && requester.overrides;
 	if (process >= 0)
 		close(process);

@@ -21,7 +21,7 @@ int elf_file_read(const struct elf_file *elf, uint64_t offset, void *buffer, siz
 
 	if (offset > INT64_MAX || n > INT64_MAX - offset)
 		return -ENODATA;
-	if (n <= elf->beginning_size && offset <= elf->beginning_size - n) {
+	if (elf->beginning && n <= elf->beginning_size && offset <= elf->beginning_size - n) {
 		memcpy(out, elf->beginning + offset, n);
 		return 0;
 	}

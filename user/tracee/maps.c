@@ -164,7 +164,7 @@ static int maps_feed(struct maps_reader *r, const char *bytes, size_t n)
 int maps_read(struct target_memory *maps, mapping_fn each, void *context)
 {
 	struct maps_reader *r = calloc(1, sizeof(*r));
-	ssize_t got = sizeof(r->bytes);
+	ssize_t got = 1;
 	uint64_t at = 0;
 	int result = 0;
 
@@ -172,7 +172,7 @@ int maps_read(struct target_memory *maps, mapping_fn each, void *context)
 		return -ENOMEM;
 	r->each = each;
 	r->context = context;
-	while (result == 0 && got == sizeof(r->bytes)) {
+	while (result == 0 && got > 0) {
 		got = target_memory_read_text(maps, at, r->bytes, sizeof(r->bytes));
 		at += got > 0 ? (uint64_t)got : 0;
 		result = got < 0	  ? (int)got

@@ -121,10 +121,13 @@ int mappings_read(struct capture *c, const struct broker_target *target, bool al
 		target_memory_wait_while(maps, user_waits, &c->options);
 	n = all ? maps_read(maps, each, context) : maps_read_executable(maps, each, context);
 	p = n == -EBUSY ? process_find(c, target->pid) : NULL;
-	if (p && target_memory_is_awaited(maps))
+	/* What the search of a file has read meanwhile may be awaited, too. */
+	if (p && target_memory_is_awaited(maps)) {
+		mappings_forget_list(p);
 		p->awaited_list = maps;
-	else
+	} else {
 		target_memory_free(maps);
+	}
 	if (n < 0)
 		failure_set(f, n, "cannot read the mappings of the process", "",
 			    n == -EBUSY ? LOCKED_MAPPINGS : NULL);

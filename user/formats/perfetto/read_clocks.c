@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Converts all times of a file to CLOCK_MONOTONIC. A ClockSnapshot has the readings of several clocks at one moment;
- * the latest one before a packet is used. Without any, times are not converted, since they are of one clock anyway.
+ * the latest one before a packet is used; of the clocks of a sequence, the one that began the clock. Without any, times are not converted, since they are of one clock anyway.
  */
 #include "formats/perfetto/reader.h"
 

@@ -65,6 +65,7 @@ int perfetto_write_interned(struct perfetto *p, const struct sequence *s,
 
 	packet.interned_data = data;
 	PUT_FIELD(packet, sequence_flags, PERFETTO_NEEDS);
+	p->n_definitions++;
 	return perfetto_write_to(p, s->id, &packet);
 }
 

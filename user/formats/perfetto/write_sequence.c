@@ -17,6 +17,8 @@
 
 #include "formats/perfetto/writer.h"
 
+#define MOST_DEFINITIONS (1u << 19) /* half of what reader.h takes */
+
 enum {
 	/* A sequence that was not used while others were looked for this often may get another thread. */
 	UNUSED_TURNS = 4096,
@@ -134,7 +136,9 @@ static int sequence_write_owner(struct perfetto *p, struct sequence *s, uint64_t
 
 	if (goes_back && s->clock_id < PERFETTO_CLOCK_LAST)
 		return sequence_begin_clock(p, s, s->clock_id + 1, ns, &packet);
-	if (s->id && (!goes_back || p->last_id == PERFETTO_LAST_SEQUENCE))
+	/* Under another id everything is defined again, and readers keep it all. */
+	if (s->id && (!goes_back || p->last_id == PERFETTO_LAST_SEQUENCE ||
+		      p->n_definitions >= MOST_DEFINITIONS))
 		return sequence_write_defaults(p, s, &packet);
 	s->id = s->id ? ++p->last_id : PERFETTO_SHARED + 1 + (uint32_t)(s - p->threads);
 	r = sequence_begin_at(p, s, ns);

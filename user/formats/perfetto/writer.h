@@ -62,6 +62,7 @@ struct perfetto {
 	uint64_t owners[PERFETTO_THREADS];	/* the uuids of their threads, 0: none */
 	struct sequence *hints[PERFETTO_HINTS]; /* by uuid: a cache of perfetto_sequence() */
 	uint32_t last_id;			/* the highest id of a sequence so far */
+	uint64_t n_definitions;			/* of all sequences */
 	unsigned oldest;			/* the next one to examine for reuse */
 	uint64_t turn;				/* number of cache misses */
 	uint64_t global_uuid; /* of the track for instants that belong to no process */

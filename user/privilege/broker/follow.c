@@ -43,7 +43,7 @@
 #define CHECK_MS      20
 #define CHECK_AT_ONCE 256
 #define MOST_TRACED_KEYS \
-	131072 /* twice what the map of traced processes holds: a search may begin anew */
+	131072 /* twice what the map of traced processes may hold: a search may begin anew */
 
 struct follow {
 	struct links *links;

@@ -136,13 +136,17 @@ static int set_traced_flags(const struct loaded_programs *programs, uint32_t pid
 static void send_bases(struct server *s)
 {
 	const uint64_t due_ns = s->bases_ns + s->programs.bases_gap_ns;
-	const struct timespec due = { (time_t)(due_ns / 1000000000), (long)(due_ns % 1000000000) };
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	/* In a time namespace the kernel's clock is not the one to sleep by. */
+	const struct timespec left = { (time_t)(left_ns / 1000000000),
+				       (long)(left_ns % 1000000000) };
 	const struct loaded_programs *programs = &s->programs;
 	uint64_t no_timer = 0;
 	int cpu, n = programs->base_fd < 0 ? 0 : libbpf_num_possible_cpus();
 
-	if (n)
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+	if (n && left_ns)
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &left, NULL);
 	for (cpu = 0; cpu < n; cpu++) {
 		LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &no_timer,
 			    .ctx_size_in = sizeof(no_timer), .flags = BPF_F_TEST_RUN_ON_CPU,
@@ -168,8 +172,8 @@ static int trace_once(struct server *s, const struct broker_target *target, uint
 		close(directory);
 		return failure_set(f, error, "refused request", "trace", NULL);
 	}
-	bpf_map_lookup_elem(programs->traced_fd, &pid, &before);
 	error = watch_directory(programs, directory, pid, f);
+	bpf_map_lookup_elem(programs->traced_fd, &pid, &before);
 	/* A child of a process that is watched may have it already. */
 	error = error ?: set_traced_flags(programs, pid, flags | (before & TRACED_MARKS), f);
 	if (!error && flags & ~before & TRACED_MARKS)
@@ -384,8 +388,10 @@ static void watch_found(void *context, pid_t pid)
 {
 	const struct broker_target target = { pid, 0 };
 	struct failure unused;
+	int error = -ESRCH;
 
-	trace_once(context, &target, TRACED_WATCH, &unused);
+	for (unsigned i = 0; error == -ESRCH && i < PROCESS_TRIES; i++)
+		error = trace_once(context, &target, TRACED_WATCH, &unused);
 }
 
 static int find(struct server *s, size_t size, const void **ret_answer, size_t *ret_size,

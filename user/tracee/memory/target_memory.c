@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -183,14 +184,28 @@ static ssize_t do_read(struct reading_thread *t)
 	return got;
 }
 
-/* The kernel needs no lock of the memory for this. */
+/*
+ * The files of a process that is not dumpable are root's, but not the directory in which they are. The kernel needs no lock of the
+ * memory for this.
+ */
 static void find_owner(struct target_memory *m)
 {
+	char link[32], path[PATH_MAX], *end;
 	struct stat st;
+	ssize_t n;
 
-	if (!m->has_owner && !(m->path ? stat(m->path, &st) : fstat(m->fd, &st)))
-		m->owner = st.st_uid;
+	if (m->has_owner)
+		return;
 	m->has_owner = true;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", m->fd);
+	n = m->path ? snprintf(path, sizeof(path), "%s", m->path)
+		    : readlink(link, path, sizeof(path) - 1);
+	path[n > 0 && n < PATH_MAX ? n : 0] = '\0';
+	end = strncmp(path, "/proc/", 6) ? NULL : strchr(path + 6, '/');
+	if (end)
+		*end = '\0';
+	if (!stat(path, &st))
+		m->owner = st.st_uid;
 }
 
 /* The next one that waits would be one more. */
@@ -301,17 +316,21 @@ static uint64_t find_patience(uint64_t now_ns)
 	return patience_ns > LEAST_PATIENCE_NS ? patience_ns : LEAST_PATIENCE_NS;
 }
 
-static bool await_until(struct reading_thread *t, uint64_t until_ns)
+static bool await_for(struct reading_thread *t, uint64_t ns)
 {
-	const struct timespec until = { (time_t)(until_ns / 1000000000),
-					(long)(until_ns % 1000000000) };
+	struct timespec until;
 
+	/* Of the time namespace of this process, unlike clock_ns(). */
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	ns += (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(ns / 1000000000);
+	until.tv_nsec = (long)(ns % 1000000000);
 	while (t->memory && pthread_cond_timedwait(&finished, &lock, &until) != ETIMEDOUT)
 		;
 	return !t->memory;
 }
 
-/* Whether the thread is ready to run, so that no lock of the process is what it waits for. */
+/* Whether the thread is ready to run, or stopped by who traces it, so that no lock of the process is what it waits for. */
 static bool thread_needs_cpu(const struct reading_thread *t)
 {
 	char path[64], text[128];
@@ -328,7 +347,7 @@ static bool thread_needs_cpu(const struct reading_thread *t)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	state = strrchr(text, ')');
-	return state && !strncmp(state, ") R", 3);
+	return state && (!strncmp(state, ") R", 3) || !strncmp(state, ") t", 3));
 }
 
 /* Called with the lock. False: it has not been read in time. */
@@ -338,16 +357,16 @@ static bool await_read(struct reading_thread *t)
 	uint64_t began_ns = clock_ns(CLOCK_MONOTONIC), waited_ns = 0;
 
 	if (m->waits) {
-		while (!await_until(t, clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS)) {
+		while (!await_for(t, PATIENCE_NS)) {
 			if (!m->waits(m->context))
 				return false;
 		}
 		return true;
 	}
-	if (await_until(t, began_ns + find_patience(began_ns)))
+	if (await_for(t, find_patience(began_ns)))
 		return true;
 	while (waited_ns < CPU_PATIENCE_NS && thread_needs_cpu(t)) {
-		if (await_until(t, clock_ns(CLOCK_MONOTONIC) + CPU_STEP_NS))
+		if (await_for(t, CPU_STEP_NS))
 			return true;
 		waited_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
 	}

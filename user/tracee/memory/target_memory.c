@@ -204,7 +204,7 @@ static void find_owner(struct target_memory *m)
 	end = strncmp(path, "/proc/", 6) ? NULL : strchr(path + 6, '/');
 	if (end)
 		*end = '\0';
-	if (!stat(path, &st))
+	if (end || m->path ? !stat(path, &st) : !fstat(m->fd, &st))
 		m->owner = st.st_uid;
 }
 

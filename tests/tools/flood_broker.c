@@ -196,10 +196,11 @@ static void send_bases(struct flood *flood)
 
 	while (now_ns - begin_ns < 250000000) {
 		broker_send_bases(flood->broker);
+		/* The second one would send them, too, if the process were not recorded already. */
 		if (broker_trace(flood->broker, &flood->target, TRACED_WATCH, NULL) ||
 		    broker_trace(flood->broker, &flood->target, TRACED_MARKS, NULL))
 			exit(1);
-		n += 2;
+		n++;
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 	}
 	printf("sent %u\nms %llu\n", n, (unsigned long long)(now_ns - begin_ns) / 1000000);

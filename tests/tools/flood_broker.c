@@ -14,8 +14,7 @@
  * that was not taken at once; after 20 s it prints `hangs` instead. With KIND `read` it does read the replies, prints
  * `flooding` after the first 1000, and goes on until it is killed. With `own`, each process has its own links, as
  * without root. With KIND `bases` it has, for a quarter of a second and one reply after the other, the counters of the threads
- * that have a CPU sent: by the request for these, and because a process is recorded anew, while samples are taken HZ times a second. It prints
- * `sent N` and `ms N`. Exit status 2: it cannot be tried here.
+ * that have a CPU sent, while samples are taken HZ times a second. It prints `sent N` and `ms N`. Exit status 2: it cannot be tried here.
  */
 #include <errno.h>
 #include <fcntl.h>

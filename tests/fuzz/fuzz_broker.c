@@ -200,8 +200,9 @@ int runs_this_program(int directory)
 	return 0;
 }
 
-int process_check_first(pid_t pid, int error, struct failure *f)
+int process_check_first(pid_t pid, int error, const struct broker_config *config, struct failure *f)
 {
+	(void)config;
 	return pid == ALSO_REQUESTED && used_again
 		       ? failure_set(f, error, "cannot record process", "", "")
 		       : 0;

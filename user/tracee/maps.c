@@ -257,7 +257,7 @@ static void maps_escape(const char *name, char *path)
 }
 
 /* `path` has 4 * PATH_MAX bytes, for a name of which each byte is escaped. */
-static void maps_take_answer(const struct maps_answer *a, char *path, struct mapping *m)
+static void maps_convert_answer(const struct maps_answer *a, char *path, struct mapping *m)
 {
 	const struct mapping_query *answer = &a->query;
 
@@ -301,7 +301,7 @@ static int maps_report_answers(struct maps_asker *r, size_t size)
 			r->is_over = true;
 			break;
 		}
-		maps_take_answer(a, r->path, &m);
+		maps_convert_answer(a, r->path, &m);
 		r->address = m.end;
 		at += answer_size(a);
 		result = ++r->n > MAPS_MAX_LINES ? -E2BIG : r->each(r->context, &m);

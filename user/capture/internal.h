@@ -160,7 +160,7 @@ struct traced_process {
 	bool has_our_root; /* when it was found, and when it executed its program, if it could be asked then */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	bool is_paused;
-	bool is_gone;	  /* when it was looked for the last time */
+	bool is_missing;  /* when it was looked for the last time */
 	bool is_expected; /* to execute its program, whose environment it has */
 	/* Children forked before are attached to by themselves; UINT64_MAX: it has not been attached to; 0: it was from its beginning. */
 	uint64_t attached_ns;

@@ -468,10 +468,10 @@ void capture_check_alive(struct capture *c)
 
 		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
 		if (!access(path, F_OK) || errno != ENOENT) {
-			p->is_gone = false;
-		} else if (!p->is_gone) {
+			p->is_missing = false;
+		} else if (!p->is_missing) {
 			/* What it has forked may not have been read yet. */
-			p->is_gone = true;
+			p->is_missing = true;
 		} else {
 			files_release(c, p->pid);
 			process_remove(c, p->pid, 0);

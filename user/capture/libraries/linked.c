@@ -96,8 +96,9 @@ static int open_library(const struct linked_search *l, const char *path)
 		close(place);
 		return -1;
 	}
-	if ((r->uid && r->uid == geteuid()) || (!fstat(place, &st) && requester_may(r, place, &st, S_IROTH) &&
-				    !requester_may_open(r, -1, place)))
+	if ((r->uid && r->uid == geteuid()) ||
+	    (!fstat(place, &st) && requester_may(r, place, &st, S_IROTH) &&
+	     !requester_may_open(r, -1, place)))
 		return open_stored_file(place);
 	close(place);
 	return -1;

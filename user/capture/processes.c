@@ -306,7 +306,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	for (unsigned i = 0; i < SCAN_TRIES && error == -EAGAIN && s.error != -ECANCELED; i++)
 		error = scan_mappings(c, &s);
 	c->late += error == -EAGAIN && s.error != -ECANCELED;
-	if (error == -EBUSY)
+	if (error == -EBUSY && s.error != -ECANCELED)
 		scans_put_off(c, target->pid);
 	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))
 		return s.error;

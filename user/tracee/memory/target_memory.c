@@ -330,7 +330,7 @@ static bool await_for(struct reading_thread *t, uint64_t ns)
 	return !t->memory;
 }
 
-/* Whether the thread is ready to run, or stopped by who traces it, so that no lock of the process is what it waits for. */
+/* Whether the thread is ready to run, so that no lock of the process is what it waits for. */
 static bool thread_needs_cpu(const struct reading_thread *t)
 {
 	char path[64], text[128];
@@ -347,7 +347,7 @@ static bool thread_needs_cpu(const struct reading_thread *t)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
 	state = strrchr(text, ')');
-	return state && (!strncmp(state, ") R", 3) || !strncmp(state, ") t", 3));
+	return state && !strncmp(state, ") R", 3);
 }
 
 /* Called with the lock. False: it has not been read in time. */

@@ -85,7 +85,7 @@ static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, u
 		count_not_followed(c, verbosity == 0);
 		if (error)
 			capture_log(c, verbosity, "%s '%s': %s", f->what, f->object, f->reason);
-		/* Nor do threads that are held wait until all are attached to. */
+		/* Nor do threads that are held wait until all are attached to, as long as this takes a second in all. */
 		began_ns = monotonic_now();
 		if (read_ns < READ_WITHIN_NS)
 			capture_drain(c, &more);

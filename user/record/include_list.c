@@ -80,7 +80,7 @@ static int64_t process_clock_shift(int process)
 	return clock_offset(text, CLOCK_MONOTONIC);
 }
 
-/* By its effective user: the owner of the directory in /proc is root if the process is not dumpable. */
+/* By its effective user: the files of a process that is not dumpable are root's. */
 static bool process_is_of(int process, uid_t user)
 {
 	char text[2048] = "", *line;

@@ -94,6 +94,8 @@ else
 	"$proftrace" -o jailed --include-offset 1h -- chroot jail /includes 2000 w.fifo "$tmp/abs.json" >said 2>err </dev/null &
 	recorder=$!
 	exec 7<jail/w.fifo
+	# That the program was executed has been read when it answers for the second time.
+	for _ in 1 2; do "$proftrace" ctl status -p $recorder >answer 2>&1; done
 	kill -STOP $recorder
 	cat <&7 >/dev/null
 	exec 7<&-
